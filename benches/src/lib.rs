@@ -1,0 +1,1 @@
+//! Placeholder until the crate below it stands.

@@ -1,0 +1,1 @@
+//! The `#[kernel]` and `#[device_fn]` attribute macros.
