@@ -31,11 +31,6 @@ pub(super) struct Hazards {
 }
 
 impl Hazards {
-    /// Must a barrier come before threads read what others wrote to shared memory?
-    pub fn before_shared_read(&self) -> bool {
-        self.shared_written
-    }
-
     /// Must a barrier come before shared memory that others may still read or write is written?
     pub fn before_shared_write(&self) -> bool {
         self.shared_read || self.shared_written

@@ -1,6 +1,6 @@
 //! The registers of values: in the layout asked for, computed or converted if need be.
 
-use super::{Lowering, Regs, reg_ty};
+use super::{Lowering, Regs};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::tile::{Op, OpId, Value};
@@ -137,10 +137,5 @@ impl Lowering<'_> {
     /// Closes the innermost region.
     pub(super) fn close_scope(&mut self) {
         self.scopes.pop();
-    }
-
-    /// The register types of a value in a layout.
-    pub(super) fn reg_types(&self, value: Value, layout: &Layout) -> Vec<crate::thread::Ty> {
-        vec![reg_ty(self.func.ty(value).elem); layout.registers()]
     }
 }
