@@ -1,6 +1,6 @@
 //! Control flow, memory of every width, shared memory, barriers, shuffles, places and parameters.
 
-use super::{access, bytes, gpu, launch, launch_at, params, u32s};
+use super::{access, bytes, caps, gpu, launch, launch_at, params, u32s};
 use tilewright_compiler::thread::{AbiTy, Access, Builder, Cmp, Conv, FBin, IBin, Op, SharedBuf, Special, Ty, Value};
 
 /// The address of element `i` of `size` bytes.
@@ -40,7 +40,7 @@ fn programs_know_their_place() {
     let func = b.finish();
     let grid = [3, 4, 2];
     let out = gpu.buffer(&vec![0; 3 * 4 * 2 * 2 * 6 * 4]);
-    launch_at(&gpu, &func, &[out.address], grid, base.map(|x| x as u32));
+    launch_at(&gpu, &caps(&gpu), &func, &[out.address], grid, base.map(|x| x as u32));
     let got = u32s(&gpu.take(out));
     for (i, row) in got.chunks(6).enumerate() {
         let p = i as u32 / 2;

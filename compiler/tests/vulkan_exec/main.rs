@@ -4,6 +4,7 @@
 mod device;
 mod flow;
 mod pure;
+mod random;
 
 use device::Gpu;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -38,10 +39,9 @@ fn params(types: &[AbiTy]) -> Vec<AbiParam> {
 }
 
 /// Runs a function over a grid; `args` are the bits of its parameters. `base` is added to the ids of programs.
-fn launch_at(gpu: &Gpu, func: &Function, args: &[u64], grid: [u32; 3], base: [u32; 3]) {
-    let caps = caps(gpu);
-    let words = spirv::emit(func, &caps).expect("the function is emitted");
-    let layout = spirv::param_layout(&func.params, &caps);
+fn launch_at(gpu: &Gpu, caps: &Caps, func: &Function, args: &[u64], grid: [u32; 3], base: [u32; 3]) {
+    let words = spirv::emit(func, caps).expect("the function is emitted");
+    let layout = spirv::param_layout(&func.params, caps);
     let mut push: Vec<u8> = grid.iter().chain(&base).flat_map(|x| x.to_le_bytes()).collect();
     push.resize(layout.push_bytes as usize, 0);
     let mut buffer = vec![0; layout.buffer_bytes as usize];
@@ -61,7 +61,7 @@ fn launch_at(gpu: &Gpu, func: &Function, args: &[u64], grid: [u32; 3], base: [u3
 
 /// As [`launch_at`], from program 0.
 fn launch(gpu: &Gpu, func: &Function, args: &[u64], grid: [u32; 3]) {
-    launch_at(gpu, func, args, grid, [0; 3]);
+    launch_at(gpu, &caps(gpu), func, args, grid, [0; 3]);
 }
 
 fn u32s(bytes: &[u8]) -> Vec<u32> {

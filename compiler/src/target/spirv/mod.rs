@@ -28,7 +28,9 @@
 //! and the barrier makes them available and visible among the workgroup, which near caches can do.
 //!
 //! # Floats
-//! Every float op is `NoContraction`. Subnormal results and operands may be flushed to zero where the driver does so.
+//! Every float op is `NoContraction`. Subnormal results and operands may be flushed to zero where the driver does so, and
+//! Vulkan lets division and square root be off by a few units in the last place. Whether a multiply-add is rounded once is
+//! the device's choice, too: [`Caps::fused_fma`].
 
 mod control;
 mod inst;
