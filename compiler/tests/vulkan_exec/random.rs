@@ -169,7 +169,7 @@ fn random_functions() {
     let Some(gpu) = gpu() else { return };
     for seed in 0..60 {
         let func = Generator::function(seed);
-        let n = 0x1234_5678 * (seed + 1) & 0xffff_ffff;
+        let n = (0x1234_5678 * (seed + 1)) & 0xffff_ffff;
         let mut want = vec![0x5555_5555; THREADS as usize * OUTPUTS];
         for thread in 0..THREADS.into() {
             let env = vec![0; func.values.len()];

@@ -142,7 +142,8 @@ struct Emitter<'a> {
 impl Emitter<'_> {
     fn value(&self, value: Value) -> Word {
         let id = self.values[value.index()];
-        debug_assert_ne!(id, 0, "{value} is defined before it is used");
+        // Also in release builds: drivers crash on modules that are not valid.
+        assert_ne!(id, 0, "{value} is defined before it is used");
         id
     }
 
@@ -199,7 +200,7 @@ impl Emitter<'_> {
             kernel: self.func.name.clone(),
             target: self.caps.name.clone(),
             what: format!("SPIR-V for this device has no {what}"),
-            help: None,
+            help: Some("use other element types, or run on another device".into()),
         }
     }
 

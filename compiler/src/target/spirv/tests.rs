@@ -175,6 +175,34 @@ fn every_pure_op_is_valid() {
 }
 
 #[test]
+fn fma_without_a_fused_one_is_valid() {
+    let mut f = All::new(1);
+    let [x, y, z] = f.get(Ty::F32);
+    f.pure(Op::Fma, &[x, y, z], Ty::F32);
+    let func = f.b.finish();
+    let text = valid(&func, &Caps { fused_fma: false, ..caps(1) });
+    assert!(!text.contains("Fma"), "{text}");
+    assert!(valid(&func, &caps(1)).contains("Fma"));
+}
+
+#[test]
+fn only_exchange_through_global_memory_takes_the_vulkan_memory_model() {
+    for (store, barrier) in [(false, true), (true, false), (true, true)] {
+        let mut b = Builder::new("model", params(&[AbiTy::Ptr]), 64, 1);
+        let (p, x) = (b.param(0), b.i32(1));
+        if barrier {
+            b.barrier();
+        }
+        if store {
+            b.global_store(access(32, 1), p, &[x], None);
+        }
+        let text = valid(&b.finish(), &caps(1));
+        assert_eq!(text.contains("VulkanMemoryModel"), store && barrier);
+        assert_eq!(text.contains("NonPrivatePointer"), store && barrier);
+    }
+}
+
+#[test]
 fn every_access_is_valid() {
     let widths = [(8, 1), (8, 2), (8, 4), (16, 1), (16, 2), (16, 4), (32, 1), (32, 2), (32, 4), (64, 1), (64, 2)];
     for (bits, n) in widths {
