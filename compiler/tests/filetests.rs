@@ -9,11 +9,12 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tilewright_compiler::passes;
+use tilewright_compiler::tile::parse::every_op;
 use tilewright_compiler::tile::{Function, parse, print_errors, verify};
 
 /// One command of one file.
 struct Case<'a> {
-    /// The whole file: what is not the kernel is comment, and places in messages are those in the file.
+    /// The file without the expected blocks: places in messages are those in the file.
     text: &'a str,
     /// What stands after the command's name.
     arguments: &'a str,
@@ -172,7 +173,7 @@ fn run(text: &str) -> Result<String, String> {
         let (name, arguments) = command.trim().split_once(' ').unwrap_or((command.trim(), ""));
         let run = COMMANDS.iter().find(|(n, _)| *n == name).map(|(_, run)| run);
         let run = run.ok_or_else(|| format!("there is no command `{name}`"))?;
-        match run(&Case { text, arguments })? {
+        match run(&Case { text: body.trim_end(), arguments })? {
             Outcome::Pass => {}
             Outcome::Text(output) => {
                 blocks.push_str(EXPECTED);
@@ -250,4 +251,55 @@ fn difference(found: &str, expected: &str) -> String {
         }
     }
     out
+}
+
+// ---- tests of the runner itself ---------------------------------------------------------------------------------
+
+#[test]
+fn output_is_compared_and_blessed() {
+    let kernel = "; test parse\nkernel @f() { yield }\n";
+    let blessed = run(kernel).expect("the text is right");
+    assert_eq!(blessed, format!("{kernel}\n; expected:\n; kernel @f() {{\n;   yield\n; }}\n"));
+    assert_eq!(run(&blessed).as_ref(), Ok(&blessed), "what is blessed passes");
+    assert_eq!(run(&blessed.replace("; }", "; )")).as_ref(), Ok(&blessed), "other output is noticed");
+}
+
+#[test]
+fn errors_are_compared_and_blessed() {
+    let kernel = "; test verify-error\nkernel @f() {\n  v0: i32 = program_id 3\n  yield\n}\n";
+    let remark = "axis 3 of the grid; a grid has axes 0, 1 and 2";
+    let blessed = run(kernel).expect("the text is right");
+    assert_eq!(blessed, kernel.replace("program_id 3", &format!("program_id 3 ; error: {remark}")));
+    assert_eq!(run(&blessed).as_ref(), Ok(&blessed), "what is blessed passes");
+    let shorter = blessed.replace(remark, "a grid has axes");
+    assert_eq!(run(&shorter).as_ref(), Ok(&shorter), "a part of the message will do");
+    let below = kernel.replace("program_id 3", "program_id 3\n  ; error: a grid has axes");
+    assert_eq!(run(&below).as_ref(), Ok(&below), "a remark may stand in a line of its own");
+    let wrong = blessed.replace(remark, "something else");
+    assert_eq!(run(&wrong).as_ref(), Ok(&blessed), "a wrong remark is replaced");
+    let superfluous = blessed.replace("  yield", "  yield ; error: nothing");
+    assert_eq!(run(&superfluous).as_ref(), Ok(&blessed), "a remark without mistake is removed");
+    let twice = blessed.replace(remark, &format!("{remark}\n  ; error: {remark}"));
+    assert_eq!(run(&twice).as_ref(), Ok(&blessed), "each remark is for a mistake of its own");
+}
+
+#[test]
+fn what_cannot_be_run_is_an_error() {
+    let kernel = "kernel @f() { yield }\n";
+    assert!(run(kernel).is_err_and(|e| e.contains("does not begin with a line")));
+    assert!(run(&format!("; test nothing\n{kernel}")).is_err_and(|e| e.contains("no command `nothing`")));
+    assert!(run(&format!("; test verify-error\n{kernel}")).is_err_and(|e| e.contains("the kernel is valid")));
+    assert!(run(&format!("; test parse-error\n{kernel}")).is_err_and(|e| e.contains("the text is parsed")));
+    assert!(run(&format!("; test optimize none\n{kernel}")).is_err_and(|e| e.contains("no pass `none`")));
+    assert!(run("; test verify\nkernel @f() { }\n").is_err_and(|e| e.contains("must end in `yield`")));
+}
+
+#[test]
+fn every_op_has_a_case() {
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/parse"), &mut files);
+    let text: String = files.iter().map(|f| std::fs::read_to_string(f).expect("a filetest can be read")).collect();
+    let words: std::collections::HashSet<&str> = text.split_whitespace().collect();
+    let missing: Vec<_> = every_op().iter().map(|op| op.mnemonic()).filter(|m| !words.contains(&m[..])).collect();
+    assert!(missing.is_empty(), "no case in tests/filetests/parse for {missing:?}");
 }

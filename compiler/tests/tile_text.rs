@@ -483,7 +483,7 @@ fn hints_must_be_as_many_as_flattened_parameters() {
     func.hints.clear();
     let found = verify::violations(&func);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].message, "0 hints for 1 flattened parameters");
+    assert_eq!(found[0].message, "0 hints for 1 flattened parameter");
 }
 
 #[test]

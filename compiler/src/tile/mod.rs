@@ -2,8 +2,8 @@
 //!
 //! **In**: built by [`crate::dsl`] (typed handles), by hand through [`Builder`], or parsed from text.
 //! **Out**: a [`Function`], which the passes improve, the interpreter executes and the lowering turns into Thread IR.
-//! **Holds**: a function that passes [`verify`] is in SSA form, every op's operands and results have the types that
-//! [`ops`] states, regions are structured and end in their terminator ([`mod@verify`] lists all rules). [`print`] and
+//! **Holds**: a function that passes [`verify()`] is in SSA form, every op's operands and results have the types that
+//! [`ops`] states, regions are structured and end in their terminator ([`mod@verify`] lists all rules). [`mod@print`] and
 //! [`mod@parse`] are inverse to each other.
 
 pub mod builder;

@@ -1,4 +1,4 @@
-//! The textual form of a [`Function`]. [`super::parse`] reads it back.
+//! The textual form of a [`Function`]. [`super::parse()`] reads it back.
 //!
 //! ```text
 //! kernel @scale(
@@ -310,7 +310,7 @@ fn attribute(op: &Op, dtype: Option<DType>) -> Option<String> {
     }
 }
 
-/// The shortest text that [`parse`] takes for exactly these bits.
+/// The shortest text that [`parse::number`] takes for exactly these bits.
 fn constant(c: Constant, dtype: Option<DType>) -> String {
     let decimal = dtype.map(|d| match d {
         DType::Bool => (c.0 != 0).to_string(),

@@ -142,13 +142,16 @@ impl Verifier<'_> {
         };
         let flat = &body.params;
         if func.hints.len() != flat.len() {
-            self.report(None, format!("{} hints for {} flattened parameters", func.hints.len(), flat.len()));
+            self.report(
+                None,
+                format!("{} for {}", counted(func.hints.len(), "hint"), counted(flat.len(), "flattened parameter")),
+            );
         }
         let expected: usize = func.params.iter().map(|p| p.kind.flat_len()).sum();
         if expected != flat.len() {
             self.report(
                 None,
-                format!("the kernel's parameters stand for {expected} values, but the body has {}", flat.len()),
+                format!("the parameters stand for {}, but the body has {}", counted(expected, "value"), flat.len()),
             );
         }
         let mut rest = &flat[..];
@@ -312,7 +315,8 @@ impl Verifier<'_> {
             _ => 0,
         };
         if data.regions.len() != count {
-            let message = format!("`{}` has {} regions, expected {count}", data.op.mnemonic(), data.regions.len());
+            let message =
+                format!("`{}` has {}, expected {count}", data.op.mnemonic(), counted(data.regions.len(), "region"));
             self.report(Some(id), message);
         }
         if let Some(operands) = &operands {
@@ -348,9 +352,9 @@ impl Verifier<'_> {
             };
             if params.len() != expected.len() {
                 let message = format!(
-                    "a region of `{}` has {} parameters, expected {}",
+                    "a region of `{}` has {}, expected {}",
                     data.op.mnemonic(),
-                    params.len(),
+                    counted(params.len(), "parameter"),
                     expected.len()
                 );
                 self.report(Some(id), message);
@@ -370,7 +374,10 @@ impl Verifier<'_> {
     fn yielded(&mut self, id: OpId, owner: Option<OpId>, operands: &[TileType]) {
         let Some(owner) = owner.and_then(|op| self.func.ops.get(op)) else {
             if !operands.is_empty() {
-                self.report(Some(id), format!("the kernel gives {} values, but it has no results", operands.len()));
+                self.report(
+                    Some(id),
+                    format!("the kernel gives {}, but has no results", counted(operands.len(), "value")),
+                );
             }
             return;
         };
@@ -379,7 +386,8 @@ impl Verifier<'_> {
         };
         let what = owner.op.mnemonic();
         if operands.len() != expected.len() {
-            let message = format!("`yield` gives {} values to `{what}`, expected {}", operands.len(), expected.len());
+            let message =
+                format!("`yield` gives {} to `{what}`, expected {}", counted(operands.len(), "value"), expected.len());
             return self.report(Some(id), message);
         }
         for (i, (found, expected)) in operands.iter().zip(&expected).enumerate() {
@@ -388,6 +396,11 @@ impl Verifier<'_> {
             }
         }
     }
+}
+
+/// `1 value`, `2 values`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn origin(def: ValueDef) -> String {

@@ -94,11 +94,11 @@ impl Maker<'_> {
     /// Mostly the shape of a value there is, so that ops find operands.
     fn shape(&mut self) -> Shape {
         if self.rng.chance(60)
-            && let Some(v) = self.pick(|_| true)
+            && let Some(v) = self.pick(|ty| !ty.is_scalar())
         {
             return self.b.ty(v).shape.clone();
         }
-        let rank = self.rng.below(4);
+        let rank = [0, 0, 1, 1, 1, 2, 2, 2, 3, 3][self.rng.below(10)];
         self.shape_of_rank(rank)
     }
 
@@ -112,7 +112,13 @@ impl Maker<'_> {
         Some(fitting[at])
     }
 
+    /// A number or a tile of numbers, rather a tile.
     fn pick_number(&mut self) -> Option<Value> {
+        if self.rng.chance(60)
+            && let Some(v) = self.pick(|ty| !ty.elem.is_ptr() && !ty.is_scalar())
+        {
+            return Some(v);
+        }
         self.pick(|ty| !ty.elem.is_ptr())
     }
 
@@ -135,6 +141,13 @@ impl Maker<'_> {
             && let Some(v) = self.pick(|t| t.shape == ty.shape && !t.elem.is_ptr())
         {
             return self.b.cast(v, dtype).expect(VALID);
+        }
+        if !ty.is_scalar() && self.rng.chance(50) {
+            // Elements that differ, so that it shows when they change places.
+            let start = self.rng.below(20) as i32 - 10;
+            let lane = self.b.arange(start, ty.shape.elements()).expect(VALID);
+            let lane = self.b.reshape(lane, ty.shape.clone()).expect(VALID);
+            return self.b.cast(lane, dtype).expect(VALID);
         }
         let c = self.constant(dtype);
         self.b.full(ty.clone(), c).expect(VALID)
