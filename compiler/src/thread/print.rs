@@ -160,9 +160,8 @@ fn head(f: &mut dyn Write, func: &Function, inst: &InstData) -> fmt::Result {
             f.write_str("loop")?;
             if !o.is_empty() {
                 f.write_str(" ")?;
-                if let Some(&condition) = inst.blocks.first() {
-                    typed(f, func, &func.blocks[condition].params)?;
-                }
+                let condition = inst.blocks.first().and_then(|&b| func.blocks.get(b));
+                typed(f, func, condition.map_or(&[][..], |b| &b.params))?;
                 write!(f, " = {}", list(o))?;
             }
             Ok(())

@@ -117,7 +117,7 @@ impl Verifier<'_> {
                 self.problem(format!("{shared} ends beyond 2^32 bytes"));
             }
         }
-        if !func.blocks[func.body].params.is_empty() {
+        if func.blocks.get(func.body).is_some_and(|b| !b.params.is_empty()) {
             self.problem(format!("the body {} has parameters", func.body));
         }
         self.block(func.body, End::Yield(&[]));
