@@ -1,1 +1,4 @@
 //! Under construction.
+
+pub mod half;
+pub mod math;
