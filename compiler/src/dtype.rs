@@ -146,3 +146,62 @@ impl FromStr for DType {
         })
     }
 }
+
+/// `value` rounded to the nearest `f16`, ties to even. Use it in place of `half::f16::from_f64`, which drops the lower half
+/// of the mantissa before it rounds, and so takes numbers just above a tie for the tie.
+pub fn f16_from_f64(value: f64) -> half::f16 {
+    if value.is_nan() { half::f16::from_f64(value) } else { half::f16::from_f32(to_odd(value)) }
+}
+
+/// `value` rounded to the nearest `bf16`, ties to even; in place of `half::bf16::from_f64` as [`f16_from_f64`].
+pub fn bf16_from_f64(value: f64) -> half::bf16 {
+    if value.is_nan() { half::bf16::from_f64(value) } else { half::bf16::from_f32(to_odd(value)) }
+}
+
+/// `value` as `f32`, and if that is inexact, the one of its two neighbours whose last bit is 1. Rounding that to a type with
+/// at least two bits less is the same as rounding `value` itself (Boldo and Melquiond, "When double rounding is odd").
+fn to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    let back = f64::from(nearest);
+    if back == value {
+        return nearest;
+    }
+    // One less in the bits is one nearer to zero, for both signs.
+    let toward_zero = if back.abs() > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    f32::from_bits(toward_zero | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every number half-way between neighbours, and the two doubles next to it.
+    fn check_ties(bits: std::ops::Range<u16>, to_f64: fn(u16) -> f64, round: fn(f64) -> u16) {
+        for b in bits {
+            let (low, high) = (to_f64(b), to_f64(b + 1));
+            let tie = low + (high - low) / 2.0;
+            let even = b + (b & 1);
+            for (value, expected) in [(low, b), (tie.next_down(), b), (tie, even), (tie.next_up(), b + 1)] {
+                assert_eq!(round(value), expected, "{value:e} between {low:e} and {high:e}");
+                assert_eq!(round(-value), expected | 0x8000, "-{value:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn doubles_are_rounded_once_to_half_precision() {
+        check_ties(0..0x7bff, |b| half::f16::from_bits(b).to_f64(), |x| f16_from_f64(x).to_bits());
+        assert_eq!(f16_from_f64(65520f64.next_down()), half::f16::MAX);
+        assert_eq!(f16_from_f64(65520.0), half::f16::INFINITY);
+        assert_eq!(f16_from_f64(f64::NEG_INFINITY), half::f16::NEG_INFINITY);
+        assert!(f16_from_f64(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn doubles_are_rounded_once_to_bfloat16() {
+        check_ties(0..0x7f7f, |b| half::bf16::from_bits(b).to_f64(), |x| bf16_from_f64(x).to_bits());
+        assert_eq!(bf16_from_f64(f64::MAX), half::bf16::INFINITY);
+        assert_eq!(bf16_from_f64(5e-324), half::bf16::ZERO);
+        assert!(bf16_from_f64(f64::NAN).is_nan());
+    }
+}

@@ -274,7 +274,7 @@ impl Generator {
             [("a", DType::I32), ("b", DType::I32), ("c", DType::I64), ("d", DType::U32), ("e", DType::U8)]
         {
             let divisor = rng.pick(&[1, 1, 4, 16, 64]);
-            let known = (rng.below(8) == 0).then(|| rng.number() & !0x3f);
+            let known = (rng.below(8) == 0).then(|| int::wrap(dtype, (rng.number() & !0x3f).into()) as i64);
             pool.push(b.param_scalar(name, dtype, hint(divisor, known)));
         }
         for (name, dtype) in [("p", DType::I32), ("q", DType::I16), ("r", DType::I8)] {

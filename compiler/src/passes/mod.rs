@@ -76,7 +76,7 @@ pub fn optimize_with(func: &mut Function, after: &mut dyn FnMut(&'static str, &F
                 if pass(func) {
                     changed = true;
                     if cfg!(debug_assertions) {
-                        verify(func, name)?;
+                        crate::tile::verify::verify(func, name)?;
                     }
                     after(name, func);
                 }
@@ -86,10 +86,5 @@ pub fn optimize_with(func: &mut Function, after: &mut dyn FnMut(&'static str, &F
             }
         }
     }
-    Ok(())
-}
-
-/// Checks the function between passes.
-fn verify(_func: &Function, _stage: &str) -> Result<()> {
     Ok(())
 }

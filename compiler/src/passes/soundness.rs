@@ -16,24 +16,21 @@ fn same_stores(seed: u64, what: &str, before: &Function, after: &Function) {
     }
 }
 
-/// The typing rules and the definition of every operand before its use.
-fn well_formed(func: &Function, what: &str) {
-    func.walk(func.body, &mut |op| {
-        let data = &func.ops[op];
-        let types = |values: &[crate::tile::Value]| values.iter().map(|&v| func.ty(v).clone()).collect::<Vec<_>>();
-        let checked = crate::tile::rules::check(&data.op, &types(&data.operands), &types(&data.results));
-        assert!(checked.is_ok(), "{what}: {:?} {checked:?}", data.op);
-    });
+fn valid(func: &Function, what: &str) {
+    if let Err(broken) = crate::tile::verify::verify(func, what) {
+        panic!("{broken}");
+    }
 }
 
 #[test]
 fn each_pass_keeps_what_is_stored() {
     for seed in 0..600 {
         let func = Generator::function(seed, [6, 12, 30][seed as usize % 3]);
+        valid(&func, "generated");
         for name in names() {
             let mut after = func.clone();
             by_name(name).expect("a pass has its name")(&mut after);
-            well_formed(&after, name);
+            valid(&after, name);
             same_stores(seed, name, &func, &after);
         }
     }
@@ -46,7 +43,7 @@ fn all_passes_together_keep_what_is_stored_and_come_to_an_end() {
         let func = Generator::function(seed, [6, 12, 30][seed as usize % 3]);
         let mut optimized = func.clone();
         optimize(&mut optimized).expect("valid IR after every pass");
-        well_formed(&optimized, "all passes");
+        valid(&optimized, "all passes");
         same_stores(seed, "all passes", &func, &optimized);
         func.walk(func.body, &mut |_| before += 1);
         optimized.walk(optimized.body, &mut |_| after += 1);
