@@ -38,6 +38,7 @@ use super::range::{self, Ranges};
 use crate::dtype::DType;
 use crate::entity::Entity;
 use crate::tile::{BinaryOp, Cmp, Elem, Function, Op, OpData, ReduceOp, Shape, TileType, UnaryOp, Value};
+use std::fmt;
 
 /// The greatest divisibility that is told apart: that of zero, too.
 pub const MAX_DIVISIBILITY: u64 = 1 << 30;
@@ -55,6 +56,17 @@ pub struct AxisFacts {
     pub likely_contiguity: Vec<u32>,
     /// The integer that every element is (a `bool` is 0 or 1).
     pub constant: Option<i64>,
+}
+
+impl fmt::Display for AxisFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { contiguity, divisibility, constancy, likely_contiguity, constant } = self;
+        write!(f, "contiguity {contiguity:?}, divisibility {divisibility:?}, constancy {constancy:?}")?;
+        if likely_contiguity != contiguity {
+            write!(f, ", likely contiguity {likely_contiguity:?}")?;
+        }
+        constant.map_or(Ok(()), |c| write!(f, ", constant {c}"))
+    }
 }
 
 /// The facts of every value of a function.

@@ -27,3 +27,32 @@ pub use alias::{Aliases, aliases};
 pub use axis::{AxisFacts, AxisInfo, axis_info};
 pub use range::{Range, Ranges, ranges};
 pub use uses::{Depths, UseCounts};
+
+use crate::tile::{Function, Value};
+use std::fmt::Write;
+
+/// What is known of each value of a function, one a line in order of definition: for dumps and tests.
+pub fn describe(func: &Function) -> String {
+    let (axis, ranges, aliases) = (axis_info(func), ranges(func), aliases(func));
+    let mut text = String::new();
+    let mut line = |value: Value| {
+        let ty = func.ty(value);
+        let mut facts = vec![axis.of(value).to_string()];
+        if let Some(range) = ranges.of(value).filter(|r| *r != Range::full(ty.dtype())) {
+            facts.push(format!("range [{}, {}]", range.lo, range.hi));
+        }
+        if ty.elem.is_ptr() {
+            let params = &func.regions[func.body].params;
+            let roots = aliases.roots(value).iter().map(|&r| params[r as usize].to_string());
+            facts.push(format!("from {}", roots.collect::<Vec<_>>().join(", ")));
+        }
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{value}: {ty}: {}", facts.join(", "));
+    };
+    func.regions[func.body].params.iter().copied().for_each(&mut line);
+    func.walk(func.body, &mut |op| {
+        let inner = func.ops[op].regions.iter().flat_map(|&r| &func.regions[r].params);
+        inner.chain(&func.ops[op].results).copied().for_each(&mut line);
+    });
+    text
+}

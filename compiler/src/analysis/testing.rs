@@ -252,6 +252,8 @@ pub(crate) fn lines(shape: &Shape, axis: usize) -> impl Iterator<Item = impl Ite
     starts.into_iter().map(move |start| (0..n).map(move |i| start + i * stride))
 }
 
+const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+
 const INTS: [DType; 8] = [DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Builds a random function of integers, truth values and addresses, with loops and branches, and arguments for it.
@@ -341,6 +343,10 @@ impl Generator {
     }
 
     fn constant(&mut self, dtype: DType) -> Value {
+        if dtype.is_float() {
+            let value = self.rng.pick(&[0.0, -0.0, 1.0, -1.0, 2.0, 0.25, -8.0, 3.0, 1e-5, f64::INFINITY, f64::NAN]);
+            return self.b.const_f64(dtype, value).expect("a constant");
+        }
         let value = self.rng.number();
         self.b.const_i64(dtype, value).expect("a constant")
     }
@@ -357,7 +363,7 @@ impl Generator {
     }
 
     fn value(&mut self) -> Option<Value> {
-        let kind = self.rng.below(26);
+        let kind = self.rng.below(32);
         let b = &mut self.b;
         let built = match kind {
             0 => b.program_id(self.rng.below(3) as u8),
@@ -475,6 +481,28 @@ impl Generator {
                     .collect();
                 self.b.broadcast(x, Shape::new(dims))
             }
+            23 | 24 => {
+                let x = self.any_where(|t| !t.elem.is_ptr())?;
+                self.b.cast(x, self.rng.pick(&FLOATS))
+            }
+            25 | 26 => {
+                let x = self.any_where(|t| !t.elem.is_ptr() && t.dtype().is_float())?;
+                let y = self.partner(x);
+                let op = self.rng.pick(&[
+                    BinaryOp::Add,
+                    BinaryOp::Sub,
+                    BinaryOp::Mul,
+                    BinaryOp::Div,
+                    BinaryOp::Min,
+                    BinaryOp::FMax,
+                ]);
+                match self.rng.below(8) {
+                    0 => self.b.unary(UnaryOp::Neg, x),
+                    1 => self.b.binary(op, y, x),
+                    2 => self.b.compare(self.rng.pick(Cmp::ALL), x, y),
+                    _ => self.b.binary(op, x, y),
+                }
+            }
             // What kernels do most: an index and its neighbours.
             _ => {
                 let base = self.any_where(|t| t.is_scalar() && !t.elem.is_ptr() && t.dtype().is_int())?;
@@ -495,14 +523,23 @@ impl Generator {
         built.ok().filter(|&v| self.b.ty(v).shape.elements() <= 1024)
     }
 
-    /// Stores any number, as `i64`, at a place of its own.
+    /// Stores any number at a place of its own, as an `i64`: of floats the bits, but 0 for each NaN.
     fn store(&mut self) {
         let Some(x) = self.any_where(|t| !t.elem.is_ptr()) else { return };
         let n = self.b.ty(x).shape.elements();
         self.stores += 1;
         let mut go = || {
             let x = self.b.reshape(x, [n])?;
-            let x = self.b.cast(x, DType::I64)?;
+            let bits = match self.b.ty(x).dtype() {
+                DType::F16 | DType::BF16 => self.b.bitcast(x, DType::I16)?,
+                DType::F32 => self.b.bitcast(x, DType::I32)?,
+                DType::F64 => self.b.bitcast(x, DType::I64)?,
+                _ => x,
+            };
+            let is_number = self.b.compare(Cmp::Eq, x, x)?;
+            let zero = self.b.const_i64(self.b.ty(bits).dtype(), 0)?;
+            let bits = self.b.select(is_number, bits, zero)?;
+            let x = self.b.cast(bits, DType::I64)?;
             let base = self.b.const_i64(DType::I32, self.stores * 2048)?;
             let lane = self.b.arange(0, n)?;
             let offset = self.b.binary(BinaryOp::Add, base, lane)?;
