@@ -8,6 +8,7 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use tilewright_compiler::analysis;
 use tilewright_compiler::passes;
 use tilewright_compiler::tile::parse::every_op;
 use tilewright_compiler::tile::{Function, parse, print_errors, verify};
@@ -47,6 +48,8 @@ const COMMANDS: &[(&str, Command)] = &[
     ("print-errors", test_print_errors),
     // `optimize PASS[,PASS]`: the kernel after these passes.
     ("optimize", test_optimize),
+    // What the analyses know of each value of the normalised kernel.
+    ("analyze", test_analyze),
 ];
 
 fn test_verify(case: &Case) -> Result<Outcome, String> {
@@ -96,6 +99,13 @@ fn test_optimize(case: &Case) -> Result<Outcome, String> {
     // Normalised, so that the numbers of values do not depend on how many the passes made and dropped.
     let text = func.to_string();
     parse(&text).map(|f| Outcome::Text(f.to_string())).map_err(|e| format!("{e}\n{text}"))
+}
+
+fn test_analyze(case: &Case) -> Result<Outcome, String> {
+    valid(case)?;
+    let normalised = parsed(case)?.to_string();
+    let func = parse(&normalised).map_err(|e| e.to_string())?;
+    Ok(Outcome::Text(format!("{func}{}", analysis::describe(&func))))
 }
 
 fn parsed(case: &Case) -> Result<Function, String> {
