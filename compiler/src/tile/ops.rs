@@ -8,7 +8,7 @@
 //! - no contraction of `a * b + c` unless written as [`Op::Fma`] or [`Op::Dot`];
 //! - casts are Rust's `as`: float to integer truncates, saturates, and takes NaN to 0; to `bool` is `!= 0`.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, odd_f32};
 use std::fmt;
 use std::str::FromStr;
 
@@ -190,8 +190,8 @@ impl Constant {
     /// The bits of `value` rounded to a float type; for integer types, Rust's `as`.
     pub fn from_f64(dtype: DType, value: f64) -> Self {
         Self(match dtype {
-            DType::F16 => u64::from(half::f16::from_f64(value).to_bits()),
-            DType::BF16 => u64::from(half::bf16::from_f64(value).to_bits()),
+            DType::F16 => u64::from(half::f16::from_f32(odd_f32(value)).to_bits()),
+            DType::BF16 => u64::from(half::bf16::from_f32(odd_f32(value)).to_bits()),
             DType::F32 => u64::from((value as f32).to_bits()),
             DType::F64 => value.to_bits(),
             DType::Bool => u64::from(value != 0.0),
