@@ -6,7 +6,7 @@
 //! - functions of `f32` without an exact `f32` counterpart that is fast (`erf`, `tanh`, `rsqrt`) are computed in `f64`;
 //! - a NaN result is some NaN: neither its sign nor its payload means anything.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, odd_f32};
 use crate::tile::{BinaryOp, Cmp, Op, UnaryOp};
 use half::{bf16, f16};
 
@@ -391,20 +391,6 @@ half_element!(f16 F16, bf16 BF16);
 
 // ---- casts ------------------------------------------------------------------------------------------------------
 
-/// An `f32` near `x` that rounds to any narrower float as `x` itself does: truncated, with the last bit set if anything
-/// was lost ("round to odd"). Rounding to the nearest `f32` first could make a tie of what was none.
-#[inline(always)]
-fn to_odd_f32(x: f64) -> f32 {
-    let near = x as f32;
-    let back = f64::from(near);
-    if back == x || x.is_nan() {
-        return near;
-    }
-    // Also right for an overflow, whose neighbour below infinity is odd, and for an underflow to zero.
-    let bits = near.to_bits() - u32::from(back.abs() > x.abs());
-    f32::from_bits(bits | 1)
-}
-
 /// A double that rounds to any float of at most 16 bits as `x` itself does.
 #[inline(always)]
 fn to_odd_f64(x: u64) -> f64 {
@@ -467,7 +453,7 @@ macro_rules! casts_to_half {
         impl CastTo<$t> for f64 {
             #[inline(always)]
             fn cast_to(self) -> $t {
-                $t::from_f32(to_odd_f32(self))
+                $t::from_f32(odd_f32(self))
             }
         }
         impl CastTo<$t> for u64 {
