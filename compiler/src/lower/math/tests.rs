@@ -7,7 +7,7 @@ use crate::thread::{
     eval::{Bits, eval},
 };
 use crate::tile::ops::UnaryOp;
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2, TAU};
 
 /// Runs a function of parameters whose results are stored to address 0, without memory.
 struct Machine<'a> {
@@ -105,8 +105,8 @@ const FUNCTIONS: [(UnaryOp, &[f64]); 16] = [
     (UnaryOp::Exp2, &[0.0, 128.0, -126.0, -149.0, -150.0, 1024.0, -1022.0, -1074.0, -1075.0, 0.5, 1.0]),
     (UnaryOp::Log, &[1.0, FRAC_1_SQRT_2, SQRT_2, 2.0, 1.18e-38, 2.3e-308]),
     (UnaryOp::Log2, &[1.0, FRAC_1_SQRT_2, SQRT_2, 2.0, 1.18e-38, 2.3e-308]),
-    (UnaryOp::Sin, &[0.785_398, 1.570_796, 3.141_592_7, 6.283_185, 355.0, 48_000.0, 1e6, 16_367_173.0, 1e22]),
-    (UnaryOp::Cos, &[0.785_398, 1.570_796, 3.141_592_7, 4.712_389, 355.0, 48_000.0, 1e6, 16_367_173.0, 1e22]),
+    (UnaryOp::Sin, &[FRAC_PI_4, FRAC_PI_2, PI, TAU, 355.0, 48_000.0, 1e6, 16_367_173.0, 1e22]),
+    (UnaryOp::Cos, &[FRAC_PI_4, FRAC_PI_2, PI, 3.0 * FRAC_PI_2, 355.0, 48_000.0, 1e6, 16_367_173.0, 1e22]),
     (UnaryOp::Tanh, &[0.65, 0.625, 9.0, 20.0]),
     (UnaryOp::Erf, &[0.843_75, 1.25, 2.857_142_8, 6.0, 0.927_734_4, 3.9]),
     (UnaryOp::Rsqrt, &[1.0, 2.0, 1.18e-38]),
