@@ -196,10 +196,9 @@ impl Lowering<'_> {
     /// What this thread contributes to a linear map: `lane_bases[i]` for bit `i` of its lane, and likewise for its warp.
     /// The bases' bits must be disjoint.
     fn thread_part(&mut self, lane_bases: &[u32], warp_bases: &[u32]) -> thread::Value {
-        let (lane, warp) = self.lane_and_warp();
-        let a = self.spread_bits(lane, lane_bases);
-        let b = self.spread_bits(warp, warp_bases);
-        self.b.add(a, b)
+        // The thread's number is its lane below its warp: runs of bits may cross from one to the other.
+        let thread = self.b.special(Special::Thread);
+        self.spread_bits(thread, &[lane_bases, warp_bases].concat())
     }
 
     /// Sum of `bases[i]` over the set bits `i` of `x`: runs of bits that move together cost one mask and one shift.
