@@ -13,6 +13,8 @@
 pub mod builder;
 pub mod eval;
 pub mod function;
+#[cfg(test)]
+pub(crate) mod machine;
 pub mod ops;
 pub mod print;
 pub mod verify;

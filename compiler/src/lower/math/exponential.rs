@@ -126,21 +126,19 @@ impl Math<'_> {
         self.bounded(x, r, below, above)
     }
 
-    /// `2^f 2^(n - 1)` where `f` is between 1/2 and 3/2 and `x = (f + n - 1) ln 2`.
+    /// `2^f 2^n` where `x = (f + n) ln 2` and `n` is the nearest integer that is the exponent of a normal number. So
+    /// `f` is between -1/2 and 1/2 but for results near overflow and below 2^-126, which come out right too, and
+    /// the approximation is within its own error.
     fn exp_approx(&mut self, x: Value) -> Value {
-        // Outside these the result is 0 or infinity, and `n` would not fit in an exponent.
-        let (low, high) = (self.c(-87.5), self.c(89.0));
-        let x = self.b.fbin(FBin::MaxNan, x, low);
-        let x = self.b.fbin(FBin::MinNan, x, high);
         // Added to 1.5 * 2^23, a number is rounded to an integer, which is then in the low bits.
-        let magic = f64::from(3 << 22) + 126.0;
+        let magic = f64::from(3 << 22) + 127.0;
         let (log2_e, rest) = (self.c(LOG2_E), self.c(LOG2_E_REST[0]));
-        let shifted = self.c(magic);
-        let sum = self.fma(x, log2_e, shifted);
-        let minus = self.c(-(magic + 1.0));
-        let n = self.add(sum, minus);
-        let n = self.fun(FUn::Neg, n);
-        let f = self.fma(x, log2_e, n);
+        let [least, zero, most] = [-126.0, 0.0, 127.0].map(|n| self.c(magic + n));
+        let sum = self.fma(x, log2_e, zero);
+        let sum = self.b.fbin(FBin::MaxNan, sum, least);
+        let sum = self.b.fbin(FBin::MinNan, sum, most);
+        let minus_n = self.sub(zero, sum);
+        let f = self.fma(x, log2_e, minus_n);
         let f = self.fma(x, rest, f);
         let power = self.fun(FUn::Exp2Approx, f);
         let bits = self.bits_of(sum);

@@ -1,11 +1,14 @@
 //! Emitted OpenCL C on the first OpenCL device.
 
 use super::{access, caps, emit, kernel, reverse};
+use crate::lower::math::{fmod, unary};
 use crate::thread::AbiTy;
 use crate::thread::{
     Builder, Cmp, Conv, FBin, FUn, Function, IBin, Op, Special, Ty, Value,
     eval::{Bits, eval, truncate},
+    machine,
 };
+use crate::tile::ops::UnaryOp;
 use ocl::{Buffer, Context, Device, Kernel, Platform, Program, Queue};
 use std::sync::{Mutex, PoisonError};
 
@@ -290,5 +293,67 @@ fn narrow_and_wide_accesses_run() {
         let (i, o) = (&input[16 * k..16 * k + 16], &r[16 * k..16 * k + 16]);
         assert_eq!(o[..size], i[..size], "access {k}");
         assert!(o[size..].iter().all(|&b| b == 0), "access {k} writes no more");
+    }
+}
+
+/// Elementary functions are made of exact ops, so the device gives the very bits that folding gives.
+#[test]
+fn elementary_functions_give_the_same_bits() {
+    const THREADS: usize = 16;
+    let names = [
+        UnaryOp::Exp,
+        UnaryOp::Exp2,
+        UnaryOp::Log,
+        UnaryOp::Log2,
+        UnaryOp::Sin,
+        UnaryOp::Cos,
+        UnaryOp::Tanh,
+        UnaryOp::Erf,
+        UnaryOp::Rsqrt,
+    ];
+    let build = |b: &mut Builder, x: Value, y: Value| {
+        let mut all: Vec<_> = names.iter().map(|&op| unary(b, &caps(), op, x)).collect();
+        all.push(fmod(b, x, y));
+        all.iter().map(|&v| to_bits(b, v)).collect::<Vec<_>>()
+    };
+    for (ty, abi) in [(Ty::F32, AbiTy::F32), (Ty::F64, AbiTy::F64)] {
+        let of = |x: f64| if ty == Ty::F32 { u64::from((x as f32).to_bits()) } else { x.to_bits() };
+        let numbers = (0..800).map(|i| (f64::from(i) - 400.0) * 0.173 * 10f64.powi(i % 40 - 12));
+        let edges = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-40, -1e-310, f64::MAX];
+        let words: Vec<_> = numbers.chain(edges).map(of).collect();
+        let pairs: Vec<_> = words.iter().enumerate().map(|(i, &x)| (x, words[(i * 7 + 3) % words.len()])).collect();
+        let pairs = &pairs[..pairs.len() / THREADS * THREADS];
+
+        let mut b = kernel(&[AbiTy::Ptr, AbiTy::Ptr], THREADS as u32);
+        let (from, to) = (b.param(0), b.param(1));
+        let (group, thread) = (b.special(Special::ProgramId(0)), b.special(Special::Thread));
+        let index = b.mul_imm(group, THREADS as i64);
+        let index = b.add(index, thread);
+        let index = b.conv(Conv::ZExt64, index, Ty::I64);
+        let count = names.len() + 1;
+        let (in_byte, out_byte) = (b.mul_imm(index, 16), b.mul_imm(index, 8 * count as i64));
+        let (from, to) = (b.add(from, in_byte), b.add(to, out_byte));
+        let loaded = b.global_load(access(64, 2, 0), Ty::I64, from, None);
+        let [x, y] = [0, 1].map(|i| of_bits(&mut b, loaded[i], ty));
+        for (k, v) in build(&mut b, x, y).into_iter().enumerate() {
+            b.global_store(access(64, 1, 8 * k as i32), to, &[v], None);
+        }
+        let input: Vec<u64> = pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
+        let Some(result) = run(&b.finish(), pairs.len() / THREADS, &input, pairs.len() * count, 0) else { return };
+
+        let mut b = kernel(&[abi, abi], 1);
+        let (x, y, zero) = (b.param(0), b.param(1), b.i64(0));
+        for v in build(&mut b, x, y) {
+            b.global_store(access(64, 1, 0), zero, &[v], None);
+        }
+        let func = b.finish();
+        for (i, &(x, y)) in pairs.iter().enumerate() {
+            for (k, expected) in machine::run(&func, &[x, y]).into_iter().enumerate() {
+                let got = result[i * count + k];
+                let what = names.get(k).map_or("fmod", |op| op.name());
+                let nan = is_nan(ty, expected) && is_nan(ty, got);
+                assert!(nan || got == expected, "{what} of {ty} {x:#x}, {y:#x}: {got:#x}, not {expected:#x}");
+            }
+        }
     }
 }

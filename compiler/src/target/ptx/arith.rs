@@ -139,22 +139,34 @@ impl Emitter<'_> {
             FBin::Sub => "sub.rn",
             FBin::Mul => "mul.rn",
             FBin::Div => "div.rn",
-            // PTX orders -0 below +0 in all of these.
             FBin::Min => "min",
             FBin::Max => "max",
+            // These order -0 below +0.
             FBin::MinNan if ty == Ty::F32 => "min.NaN",
             FBin::MaxNan if ty == Ty::F32 => "max.NaN",
-            FBin::MinNan | FBin::MaxNan => {
-                let (sum, least, nan) = (self.temporary(ty), self.temporary(ty), self.temporary(Ty::Pred));
-                let name = if op == FBin::MinNan { "min" } else { "max" };
-                self.line(format_args!("setp.nan.f64 {nan}, {}, {}", a[0], a[1]));
-                self.line(format_args!("add.rn.f64 {sum}, {}, {}", a[0], a[1]));
-                self.line(format_args!("{name}.f64 {least}, {}, {}", a[0], a[1]));
-                self.line(format_args!("selp.f64 {d}, {sum}, {least}, {nan}"));
-                return;
-            }
+            FBin::MinNan | FBin::MaxNan => return self.double_extreme(op, d, &a[0], &a[1]),
         };
         self.line(format_args!("{name}.{t} {d}, {}, {}", a[0], a[1]));
+    }
+
+    /// `MinNan` or `MaxNan` of `F64`, which PTX lacks.
+    fn double_extreme(&mut self, op: FBin, d: &str, a: &str, b: &str) {
+        let (compare, combine) = if op == FBin::MinNan { ("lt", "or") } else { ("gt", "and") };
+        let [pick, sum] = [0; 2].map(|_| self.temporary(Ty::F64));
+        let [x, y] = [0; 2].map(|_| self.temporary(Ty::I64));
+        let p = self.temporary(Ty::Pred);
+        self.line(format_args!("setp.{compare}.f64 {p}, {a}, {b}"));
+        self.line(format_args!("selp.f64 {pick}, {a}, {b}, {p}"));
+        // Equal numbers have equal bits, but for the two zeros: of those this takes or leaves the sign.
+        self.line(format_args!("mov.b64 {x}, {a}"));
+        self.line(format_args!("mov.b64 {y}, {b}"));
+        self.line(format_args!("{combine}.b64 {x}, {x}, {y}"));
+        self.line(format_args!("mov.b64 {sum}, {x}"));
+        self.line(format_args!("setp.eq.f64 {p}, {a}, {b}"));
+        self.line(format_args!("selp.f64 {pick}, {sum}, {pick}, {p}"));
+        self.line(format_args!("add.rn.f64 {sum}, {a}, {b}"));
+        self.line(format_args!("setp.nan.f64 {p}, {a}, {b}"));
+        self.line(format_args!("selp.f64 {d}, {sum}, {pick}, {p}"));
     }
 
     fn function(&mut self, op: FUn, ty: Ty, d: &str, a: &str) {

@@ -2,7 +2,7 @@
 //!
 //! **In**: a [`Function`] lowered for [`Caps::ptx`]. **Out**: PTX text that both ptxas and the driver's JIT take.
 //! **Holds**: one Thread IR op becomes one PTX instruction where PTX has it; constants are immediates; the carried values
-//! of loops live in one register each ([`registers`]), so that accumulators of `mma` are updated in place. Float sums and
+//! of loops live in one register each (`registers.rs`), so that accumulators of `mma` are updated in place. Float sums and
 //! products carry `.rn`, which ptxas never contracts.
 
 mod arith;

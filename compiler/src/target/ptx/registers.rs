@@ -43,7 +43,7 @@ impl Registers {
             for v in inst.operands.iter().filter(|v| constants.contains_key(v)) {
                 let needs_register = match inst.op {
                     Op::Mma(_) => true,
-                    Op::GlobalLoad(_) | Op::GlobalStore(_) => inst.operands[0] == *v,
+                    Op::GlobalLoad(_) | Op::GlobalStore(_) | Op::Shuffle(_) => inst.operands[0] == *v,
                     Op::CpAsync { .. } => inst.operands[1] == *v,
                     _ => false,
                 };

@@ -4,7 +4,7 @@ use super::emit;
 use crate::target::Caps;
 use crate::thread::{
     AbiParam, AbiTy, Access, Builder, Cmp, Conv, FBin, FUn, Function, IBin, MmaKind, Op, SharedBuf, Shuffle, Special,
-    Ty, Value,
+    Ty, Value, machine::run,
 };
 use std::path::PathBuf;
 use std::process::Command;
@@ -323,7 +323,7 @@ fn run_text(text: &str, param: i64) -> Vec<i64> {
     let mut registers = std::collections::HashMap::<String, i64>::new();
     let mut stored = vec![];
     let mut at = lines.iter().position(|l| *l == "{").unwrap();
-    for _ in 0..10_000 {
+    for _ in 0..1_000_000 {
         let line = lines[at].trim_end_matches(';');
         at += 1;
         let (guard, line) = match line.strip_prefix('@') {
@@ -340,10 +340,11 @@ fn run_text(text: &str, param: i64) -> Vec<i64> {
             "ret" => return stored,
             "ld" => param,
             "mov" => value(operands[1]),
-            "add" => value(operands[1]) + value(operands[2]),
+            "add" => i64::from((value(operands[1]) + value(operands[2])) as i32),
             "setp" => i64::from(match op.split('.').nth(1).unwrap() {
                 "gt" => value(operands[1]) > value(operands[2]),
                 "lt" => value(operands[1]) < value(operands[2]),
+                "ne" => value(operands[1]) != value(operands[2]),
                 other => panic!("{other}"),
             }),
             "st" => {
@@ -452,6 +453,84 @@ fn nested_loops_keep_their_values() {
         t += s;
     }
     assert_eq!(run_text(&text, 6), [0, s, t], "{text}");
+}
+
+/// Random numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn of(&mut self, values: &[Value]) -> Value {
+        values[self.below(values.len())]
+    }
+}
+
+/// Random sums, stores, branches and loops of few turns; `scope` are the values that may be read.
+fn random_block(b: &mut Builder, random: &mut Random, base: Value, scope: &mut Vec<Value>, depth: usize) {
+    for _ in 0..1 + random.below(5) {
+        let (x, y) = (random.of(scope), random.of(scope));
+        match random.below(if depth > 0 { 7 } else { 4 }) {
+            0 | 1 => scope.push(b.add(x, y)),
+            2 => scope.push(b.add_imm(x, 3)),
+            3 => b.global_store(access(32, 1, 0), base, &[x], None),
+            4 => {
+                let less = b.icmp_s(Cmp::Lt, x, y);
+                let n = random.below(3);
+                b.begin_if(less);
+                let mut inner = scope.clone();
+                random_block(b, random, base, &mut inner, depth - 1);
+                let yes: Vec<_> = (0..n).map(|_| random.of(&inner)).collect();
+                b.begin_else(&yes);
+                let mut inner = scope.clone();
+                random_block(b, random, base, &mut inner, depth - 1);
+                let no: Vec<_> = (0..n).map(|_| random.of(&inner)).collect();
+                scope.extend(b.end_if(&no));
+            }
+            _ => {
+                let n = random.below(4);
+                let mut inits: Vec<_> = (0..n).map(|_| random.of(scope)).collect();
+                inits.push(b.i32(random.below(4) as i32));
+                let carried = b.begin_loop(&inits);
+                if random.below(3) == 0 {
+                    b.global_store(access(32, 1, 0), base, &[random.of(&carried)], None);
+                }
+                let zero = b.i32(0);
+                let go_on = b.icmp_s(Cmp::Gt, carried[n], zero);
+                let carried = b.loop_body(go_on);
+                let mut inner = [&scope[..], &carried].concat();
+                random_block(b, random, base, &mut inner, depth - 1);
+                // Carried values often change places or stay.
+                let mut next: Vec<_> = (0..n)
+                    .map(|_| if random.below(2) == 0 { random.of(&carried) } else { random.of(&inner) })
+                    .collect();
+                next.push(b.add_imm(carried[n], -1));
+                scope.extend(b.end_loop(&next));
+            }
+        }
+    }
+}
+
+#[test]
+fn random_control_flow_means_the_same_in_ptx() {
+    for seed in 0..600 {
+        let mut random = Random(seed);
+        let mut b = kernel(&[AbiTy::Ptr, AbiTy::I32]);
+        let (base, x) = (b.param(0), b.param(1));
+        let mut scope = vec![x, b.i32(1), b.i32(-7)];
+        random_block(&mut b, &mut random, base, &mut scope, 3);
+        scope.iter().rev().take(6).for_each(|&v| b.global_store(access(32, 1, 0), base, &[v], None));
+        let func = b.finish();
+        let text = emit(&func, &Caps::ptx(80)).unwrap();
+        for param in [-3, 0, 2, 100] {
+            let expected: Vec<_> =
+                run(&func, &[0, param as u32 as u64]).iter().map(|&v| i64::from(v as u32 as i32)).collect();
+            assert_eq!(run_text(&text, param), expected, "seed {seed}, {param}:\n{text}");
+        }
+    }
 }
 
 #[test]
