@@ -2,8 +2,8 @@
 //! with advice, what a kernel cannot say. Control flow is in `control`.
 
 use super::analysis::{self, Binding, Scopes, is_assign_op, literals_only, name_of, number};
-use super::diag::{Errors, start};
-use proc_macro2::{Ident, TokenStream};
+use super::diag::{Errors, respan, start};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{BinOp, Block, Expr, Lit, Pat, Stmt};
@@ -41,6 +41,11 @@ impl Rewriter {
         let mut scopes = Scopes::default();
         scopes.push();
         Self { krate, errors: Errors::default(), scopes, around: vec![Around::Function], kernel }
+    }
+
+    /// The crate's path, with the place of what is called through it.
+    pub fn krate_at(&self, span: Span) -> TokenStream {
+        respan(&self.krate, span)
     }
 
     /// Runs `f` in a scope of its own.
@@ -88,7 +93,7 @@ impl Rewriter {
 
     fn comparison(&mut self, left: &Expr, right: &Expr, method: &str) -> Expr {
         let span = start(left);
-        let krate = &self.krate;
+        let krate = self.krate_at(span);
         let method = Ident::new(method, span);
         Expr::Verbatim(quote_spanned!(span=> (&&&#krate::dsl::logic::Pair(&(#left), &(#right))).#method()))
     }
@@ -129,7 +134,8 @@ impl Rewriter {
         let new = if !compare.is_empty() {
             self.comparison(left, right, compare)
         } else if let BinOp::And(_) | BinOp::Or(_) = b.op {
-            let (span, krate) = (start(left), &self.krate);
+            let span = start(left);
+            let krate = self.krate_at(span);
             let (stops, combine) = match b.op {
                 BinOp::And(_) => (quote!(stops_and), quote!(and)),
                 _ => (quote!(stops_or), quote!(or)),
@@ -142,7 +148,8 @@ impl Rewriter {
                 #krate::dsl::logic::Logic::#combine(__tw_left, __tw_right)
             }))
         } else if literal_left && !arithmetic.is_empty() {
-            let (span, krate) = (start(left), &self.krate);
+            let span = start(left);
+            let krate = self.krate_at(span);
             let method = Ident::new(arithmetic, span);
             Expr::Verbatim(quote_spanned!(span=> (&&#krate::dsl::logic::Pair(&(#left), &(#right))).#method()))
         } else {
@@ -156,10 +163,10 @@ impl Rewriter {
         if !matches!(call.method.to_string().as_str(), "load" | "load_or" | "store") {
             return;
         }
-        let krate = &self.krate;
         if let Some(Expr::Array(offsets)) = call.args.first_mut() {
             for offset in &mut offsets.elems {
                 let span = start(offset);
+                let krate = self.krate_at(span);
                 *offset = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::view::offset(#offset)));
             }
         }
@@ -191,7 +198,8 @@ impl Rewriter {
             Lit::Float(l) => l.suffix(),
             _ => "bool",
         };
-        let (span, krate, value) = (start(&init.expr), &self.krate, &init.expr);
+        let (span, value) = (start(&init.expr), &init.expr);
+        let krate = respan(&self.krate, span);
         let element = Ident::new(element, span);
         *init.expr = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::scalar::<#element>(#value)));
         true

@@ -185,7 +185,7 @@ impl Rewriter {
                 s.visit_expr_mut(other);
             }
         });
-        let (krate, cond, then) = (&self.krate, &e.cond, &e.then_branch);
+        let (krate, cond, then) = (self.krate_at(span), &e.cond, &e.then_branch);
         let other = match &e.else_branch {
             Some((_, other)) => quote!(#other),
             None => quote_spanned!(span=> {}),
@@ -224,7 +224,7 @@ impl Rewriter {
             s.visit_expr_mut(&mut e.cond);
             s.visit_block_mut(&mut e.body);
         });
-        let (krate, cond, body) = (&self.krate, &e.cond, &e.body);
+        let (krate, cond, body) = (self.krate_at(span), &e.cond, &e.body);
         let (vars, names) = (handed_over(&places, span), names(&places));
         let enter = quote_spanned!(at=> __tw_while.body(#cond, #vars));
         *expr = block(quote_spanned!(span=> {
@@ -252,7 +252,8 @@ impl Rewriter {
                     other => self.scopes.is_host(other),
                 };
                 self.visit_expr_mut(&mut items);
-                let (krate, span) = (&self.krate, start(&e.expr));
+                let span = start(&e.expr);
+                let krate = self.krate_at(span);
                 *e.expr = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::unroll(#items)));
                 self.host_loop(e, host);
             }
@@ -304,7 +305,7 @@ impl Rewriter {
             s.scopes.declare_all(&e.pat, Binding { device: true, ..Binding::default() });
             s.inside(Around::DeviceLoop, |s| s.visit_block_mut(&mut e.body));
         });
-        let (krate, pat, body) = (&self.krate, &e.pat, &e.body);
+        let (krate, pat, body) = (self.krate_at(span), &e.pat, &e.body);
         let (vars, names) = (handed_over(&places, span), names(&places));
         block(quote_spanned!(span=> {
             let mut __tw_for = #krate::dsl::control::for_loop(#lo, #hi, #step, #names);

@@ -63,3 +63,12 @@ fn first_span(stream: TokenStream) -> Option<Span> {
         other => other.span(),
     })
 }
+
+/// The same tokens at another place: the place of a call, as a mistake names it, is that of its first token.
+pub fn respan(tokens: &TokenStream, span: Span) -> TokenStream {
+    let moved = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    moved.collect()
+}

@@ -6,7 +6,7 @@
 use super::analysis::Binding;
 use super::args::{self, Kind, Options, Param};
 use super::body::Rewriter;
-use super::diag::Errors;
+use super::diag::{Errors, respan};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -257,6 +257,7 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
     let constants = sig.generics.const_params().map(|c| &c.ident);
     let adds = params.iter().filter(|p| !matches!(p.kind, Kind::Comptime)).map(|p| {
         let (name, ty, text) = (&p.name, &p.ty, p.name.to_string());
+        let krate = respan(krate, ty.span());
         quote_spanned!(ty.span()=> let #name = <#ty as #krate::dsl::KernelParam>::param(__tw_params, #text);)
     });
     let passed = params.iter().map(|p| {
@@ -272,7 +273,8 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
         quote!(#mutable #name: #ty)
     });
     let fp_fusion = options.fp_fusion;
-    let place = quote_spanned!(name.span()=> #krate::dsl::Loc::caller());
+    let krate_here = respan(krate, name.span());
+    let place = quote_spanned!(name.span()=> #krate_here::dsl::Loc::caller());
     let imports = imports(krate);
     let stmts = &block.stmts;
     let summary = format!("The kernel [`fn@{text}`], as a type to find its definition by.");
