@@ -192,11 +192,7 @@ pub(crate) fn check(
             return fail(format!("parameter {i} is `{}`, but the argument there is named `{name}`", param.name));
         }
         if arg.kind() != param.kind {
-            return fail(format!(
-                "`{name}` is {}, but {} was given",
-                kind_text(&param.kind),
-                kind_text(&arg.kind())
-            ));
+            return fail(format!("`{name}` is {}, but {} was given", kind_text(&param.kind), kind_text(&arg.kind())));
         }
     }
     Ok(())

@@ -82,7 +82,8 @@ fn compile_code(
             Lookup::Found(entry) => {
                 let start = Instant::now();
                 // A verified entry that the driver refuses (an update in place, say) is as good as none.
-                if let Ok(kernel) = load(device, func, entry.compiled, entry.binary.as_deref(), entry.resources, &metadata)
+                if let Ok(kernel) =
+                    load(device, func, entry.compiled, entry.binary.as_deref(), entry.resources, &metadata)
                 {
                     device.counters.disk_hits.fetch_add(1, Relaxed);
                     return Ok(finish(kernel, start.elapsed(), CacheOutcome::Hit));

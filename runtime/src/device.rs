@@ -106,9 +106,9 @@ impl Device {
         let (driver, index) = match name.split_once(':') {
             None => (name.as_str(), 0),
             Some((driver, index)) => {
-                let index = index.parse::<usize>().map_err(|_| {
-                    unknown(&name, format!("`{index}` is not a number"), "write a device as `cuda:0`")
-                })?;
+                let index = index
+                    .parse::<usize>()
+                    .map_err(|_| unknown(&name, format!("`{index}` is not a number"), "write a device as `cuda:0`"))?;
                 (driver, index)
             }
         };
@@ -285,7 +285,10 @@ fn closest(name: &str) -> Option<&'static str> {
         "host" => return Some("cpu"),
         _ => {}
     }
-    ["cpu", "cuda", "vulkan", "opencl"].into_iter().map(|d| (edits(name, d), d)).min().filter(|(n, _)| *n <= 2).map(|(_, d)| d)
+    // Of two equally near, the one of the same length: letters swapped are the commonest slip.
+    let all = ["cpu", "cuda", "vulkan", "opencl"];
+    let near = all.map(|d| (edits(name, d), name.len().abs_diff(d.len()), d)).into_iter().min();
+    near.filter(|(edits, _, _)| *edits <= 2).map(|(_, _, d)| d)
 }
 
 /// How many letters must be inserted, removed or replaced to turn `a` into `b` (Levenshtein).

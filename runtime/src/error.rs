@@ -32,7 +32,9 @@ pub enum Error {
         total: Option<u64>,
     },
     /// A copy between host and device of two lengths.
-    #[error("cannot copy {what}: the buffer has {buffer} elements, the host slice {host}\n  help: copy a part with `slice(range)`, or make the lengths equal")]
+    #[error(
+        "cannot copy {what}: the buffer has {buffer} elements, the host slice {host}\n  help: copy a part with `slice(range)`, or make the lengths equal"
+    )]
     LengthMismatch {
         /// The direction of the copy.
         what: &'static str,
@@ -63,7 +65,9 @@ pub enum Error {
         message: String,
     },
     /// A grid the device cannot run.
-    #[error("cannot launch kernel `{kernel}`: the grid has {extent} programs along axis {axis}, {device} allows {limit}\n  help: {help}")]
+    #[error(
+        "cannot launch kernel `{kernel}`: the grid has {extent} programs along axis {axis}, {device} allows {limit}\n  help: {help}"
+    )]
     Grid {
         /// The kernel's name.
         kernel: String,
@@ -89,7 +93,9 @@ pub enum Error {
         message: String,
     },
     /// The device was lost to a fault of an earlier launch; nothing on it can be used any more.
-    #[error("{device} is lost: {cause}\n  help: a kernel made an illegal access or trapped; nothing on the device can be used until the process starts anew. Run the same launch on the `cpu` device, which checks every access")]
+    #[error(
+        "{device} is lost: {cause}\n  help: a kernel made an illegal access or trapped; nothing on the device can be used until the process starts anew. Run the same launch on the `cpu` device, which checks every access"
+    )]
     DeviceLost {
         /// The device's name.
         device: String,

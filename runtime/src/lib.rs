@@ -42,6 +42,8 @@ mod small;
 mod specialize;
 mod stats;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod view;
 mod vulkan;
 

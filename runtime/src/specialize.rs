@@ -92,9 +92,7 @@ pub(crate) fn specialization(key: &[u8], fp_fusion: bool) -> Specialization {
 /// A stride of a dimension of extent 0 or 1 reaches nothing, but must still be passed exactly.
 fn has_wide_stride(arg: &KernelArg<'_>) -> bool {
     match &arg.0 {
-        Repr::View { shape, .. } => {
-            shape.strides[..usize::from(shape.rank)].iter().any(|&s| i32::try_from(s).is_err())
-        }
+        Repr::View { shape, .. } => shape.strides[..usize::from(shape.rank)].iter().any(|&s| i32::try_from(s).is_err()),
         _ => false,
     }
 }
@@ -168,12 +166,8 @@ mod tests {
     fn overlap_with_a_write_shares_a_class() {
         let dev = Device::open("cpu").unwrap();
         let (x, y) = (dev.zeros::<f32>(64).unwrap(), dev.zeros::<f32>(64).unwrap());
-        let read = |from: usize, n: usize| {
-            KernelArg::from_view(x.view_strided(from, [n], [1]).unwrap(), Access::In)
-        };
-        let write = |from: usize, n: usize| {
-            KernelArg::from_view(x.view_strided(from, [n], [1]).unwrap(), Access::Out)
-        };
+        let read = |from: usize, n: usize| KernelArg::from_view(x.view_strided(from, [n], [1]).unwrap(), Access::In);
+        let write = |from: usize, n: usize| KernelArg::from_view(x.view_strided(from, [n], [1]).unwrap(), Access::Out);
         let other = KernelArg::from_view(y.view([64]).unwrap(), Access::InOut);
         assert_eq!(classes(&[read(0, 64), read(0, 64), other]), [0, 1, 2]);
         assert_eq!(classes(&[read(0, 32), other, write(32, 32)]), [0, 1, 2]);

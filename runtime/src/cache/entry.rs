@@ -131,13 +131,8 @@ fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
-const TYPES: [(AbiTy, &str); 5] = [
-    (AbiTy::I32, "i32"),
-    (AbiTy::I64, "i64"),
-    (AbiTy::F32, "f32"),
-    (AbiTy::F64, "f64"),
-    (AbiTy::Ptr, "ptr"),
-];
+const TYPES: [(AbiTy, &str); 5] =
+    [(AbiTy::I32, "i32"), (AbiTy::I64, "i64"), (AbiTy::F32, "f32"), (AbiTy::F64, "f64"), (AbiTy::Ptr, "ptr")];
 
 fn ty_name(ty: AbiTy) -> &'static str {
     match ty {

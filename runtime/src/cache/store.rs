@@ -37,7 +37,9 @@ impl Store {
         let dir = var("TILEWRIGHT_CACHE_DIR")
             .map(PathBuf::from)
             // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
-            .or_else(|| var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright")))
+            .or_else(|| {
+                var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright"))
+            })
             .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".cache/tilewright")))
             .unwrap_or_else(|| std::env::temp_dir().join("tilewright-cache"));
         Some(Store { dir })

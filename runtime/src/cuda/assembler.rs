@@ -9,7 +9,7 @@ use super::kernel::c_string;
 use crate::backend::Assembled;
 use crate::error::{Error, Result};
 use crate::metadata::Resources;
-use cudarc::driver::sys::{self, CUjitInputType, CUjit_option};
+use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
 use std::ffi::{OsStr, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,7 +64,8 @@ fn ptxas() -> Option<&'static Ptxas> {
             if let Some(path) = var("TILEWRIGHT_PTXAS") {
                 return if path == OsStr::new("off") { None } else { usable(path.into()) };
             }
-            let mut folders: Vec<PathBuf> = var("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default();
+            let mut folders: Vec<PathBuf> =
+                var("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default();
             folders.extend(["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|n| var(n)).map(|d| Path::new(&d).join("bin")));
             folders.push("/usr/local/cuda/bin".into());
             let file = format!("ptxas{}", std::env::consts::EXE_SUFFIX);

@@ -27,13 +27,16 @@ const EVENT_DISABLE_TIMING: c_uint = 2;
 /// Opens device `index`.
 pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>> {
     let name = format!("cuda:{index}");
-    let version = driver::init().map_err(|why| {
-        crate::device::unknown(&name, why, "install the NVIDIA driver, or choose another device")
-    })?;
+    let version = driver::init()
+        .map_err(|why| crate::device::unknown(&name, why, "install the NVIDIA driver, or choose another device"))?;
     let count = driver::count();
     if index >= count {
         let why = format!("the driver has {count} devices");
-        return Err(crate::device::unknown(&name, why, "device numbers start at 0; CUDA_VISIBLE_DEVICES may hide some"));
+        return Err(crate::device::unknown(
+            &name,
+            why,
+            "device numbers start at 0; CUDA_VISIBLE_DEVICES may hide some",
+        ));
     }
     let (device, info, sm) = driver::info(index, version)?;
     if let Some(why) = &info.unusable {
@@ -89,7 +92,9 @@ impl Context {
         let name = info.name.clone();
         let mut context = ptr::null_mut();
         // SAFETY: writes one handle; `Drop` releases it.
-        driver::check(&name, "cuDevicePrimaryCtxRetain", unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) })?;
+        driver::check(&name, "cuDevicePrimaryCtxRetain", unsafe {
+            sys::cuDevicePrimaryCtxRetain(&mut context, device)
+        })?;
         let identity = format!("{} {} {}", info.driver, info.model, assembler::identity());
         // From here on `Drop` cleans up what is there.
         let mut this = Context {
@@ -362,9 +367,7 @@ impl Backend for Cuda {
         let c = &self.0;
         c.memory_operation()?;
         // SAFETY: the range is inside the memory.
-        c.check("cuMemsetD8Async", unsafe {
-            sys::cuMemsetD8Async(mem.addr + offset, value, bytes as usize, c.stream)
-        })
+        c.check("cuMemsetD8Async", unsafe { sys::cuMemsetD8Async(mem.addr + offset, value, bytes as usize, c.stream) })
     }
 
     fn copy(&self, from: RawMem, from_offset: u64, to: RawMem, to_offset: u64, bytes: u64) -> Result<()> {
@@ -379,8 +382,8 @@ impl Backend for Cuda {
     fn memory(&self) -> (Option<u64>, Option<u64>) {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two integers.
-        let known = self.0.bind().is_ok()
-            && unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) } == CUresult::CUDA_SUCCESS;
+        let known =
+            self.0.bind().is_ok() && unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) } == CUresult::CUDA_SUCCESS;
         if !known {
             return (None, self.0.info.memory_bytes);
         }

@@ -28,7 +28,10 @@ pub(super) fn init() -> Result<c_int, String> {
                 return Err(format!("cuDriverGetVersion failed: {}", text(code)));
             }
             if version < OLDEST_DRIVER {
-                return Err(format!("the CUDA driver is of version {}; at least 11.2 is needed", version_text(version)));
+                return Err(format!(
+                    "the CUDA driver is of version {}; at least 11.2 is needed",
+                    version_text(version)
+                ));
             }
             // SAFETY: the flags must be 0; may be called any number of times.
             let code = unsafe { sys::cuInit(0) };
@@ -77,8 +80,9 @@ pub(super) fn info(index: usize, version: c_int) -> Result<(CUdevice, DeviceInfo
     let sm = (major * 10 + minor).unsigned_abs();
     // SAFETY: the driver has written a string ended by 0 to the array, which was all 0 before.
     let model = unsafe { CStr::from_ptr(model.as_ptr()) }.to_string_lossy().into_owned();
-    let unusable = (sm < OLDEST_SM)
-        .then(|| format!("its compute capability is {major}.{minor}; at least 8.0 is needed for the code generated here"));
+    let unusable = (sm < OLDEST_SM).then(|| {
+        format!("its compute capability is {major}.{minor}; at least 8.0 is needed for the code generated here")
+    });
     let info = DeviceInfo {
         name,
         kind: DeviceKind::Cuda,

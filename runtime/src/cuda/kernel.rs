@@ -154,7 +154,6 @@ impl Drop for Kernel {
 
 /// A string for the driver.
 pub(super) fn c_string(text: &str) -> Result<CString> {
-    CString::new(text).map_err(|_| {
-        Error::Compile(tilewright_compiler::Error::Internal("generated code contains a zero byte".into()))
-    })
+    CString::new(text)
+        .map_err(|_| Error::Compile(tilewright_compiler::Error::Internal("generated code contains a zero byte".into())))
 }
