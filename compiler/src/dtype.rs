@@ -146,3 +146,18 @@ impl FromStr for DType {
         })
     }
 }
+
+/// An `f32` near `x` that rounds to any narrower float as `x` itself does: truncated, with the last bit set if anything
+/// was lost ("round to odd"). Going by way of the nearest `f32` instead, as the crate half does on machines with
+/// instructions for it, could make a tie of what was none, and round a second time.
+#[inline(always)]
+pub fn odd_f32(x: f64) -> f32 {
+    let near = x as f32;
+    let back = f64::from(near);
+    if back == x || x.is_nan() {
+        return near;
+    }
+    // Also right for an overflow, whose neighbour below infinity is odd, and for an underflow to zero.
+    let bits = near.to_bits() - u32::from(back.abs() > x.abs());
+    f32::from_bits(bits | 1)
+}

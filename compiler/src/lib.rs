@@ -9,6 +9,7 @@
 //! | [`interp`] | Tile IR and arguments | results: the meaning of every op |
 //! | [`analysis`], [`passes`] | Tile IR | facts about Tile IR; better Tile IR with the same meaning |
 //! | [`layout`] | | the algebra of distributed and shared-memory layouts |
+//! | [`schedule`] | Tile IR and what the target can do | every decision of the lowering, as a value |
 //! | [`lower`] | Tile IR and a [`target::Caps`] | Thread IR |
 //! | [`thread`] | | the Thread IR: what one thread does |
 //! | [`sim`] | Thread IR and arguments | results, and reports of races and bad accesses |
@@ -24,6 +25,7 @@ pub mod layout;
 pub mod lower;
 pub mod passes;
 pub mod pipeline;
+pub mod schedule;
 pub mod sim;
 pub mod target;
 pub mod thread;

@@ -1,8 +1,16 @@
 //! The whole way from Tile IR to code.
 
+use crate::analysis::axis::axis_info;
 use crate::error::Result;
-use crate::target::{Caps, Compiled};
+use crate::lower;
+use crate::passes;
+use crate::schedule::Schedule;
+use crate::target::{Caps, Code, Compiled, Language, opencl, ptx, spirv};
+use crate::thread;
 use crate::tile::Function;
+
+/// Changes whenever the code made from the same Tile IR may change, so that stored code is not used for another compiler's.
+pub const CODEGEN_VERSION: u32 = 1;
 
 /// The choices of a launch that are not the kernel's own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,10 +29,60 @@ impl Default for Options {
     }
 }
 
-/// Compiles a function for a target: passes, lowering, emission.
+/// What each stage of compilation gave, for printing and for tests.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// Tile IR after the passes.
+    pub tile: Function,
+    /// The decisions.
+    pub schedule: Schedule,
+    /// What one thread does.
+    pub thread: thread::Function,
+    /// The code.
+    pub compiled: Compiled,
+}
+
+/// Compiles a function for a target: passes, schedule, lowering, emission.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] if the target cannot do what the function asks.
-pub fn compile(_func: &Function, _caps: &Caps, _options: &Options) -> Result<Compiled> {
-    Err(crate::Error::Internal("the lowering is not there yet".into()))
+pub fn compile(func: &Function, caps: &Caps, options: &Options) -> Result<Compiled> {
+    Ok(compile_stages(func, caps, options)?.compiled)
+}
+
+/// The same, keeping what each stage gave.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_stages(func: &Function, caps: &Caps, options: &Options) -> Result<Stages> {
+    let (tile, schedule, thread) = to_thread(func, caps, options)?;
+    let code = match caps.language {
+        Language::Ptx { .. } => Code::Ptx(ptx::emit(&thread, caps)?),
+        Language::SpirV => Code::SpirV(spirv::emit(&thread, caps)?),
+        Language::OpenClC => Code::OpenClC(opencl::emit(&thread, caps)?),
+    };
+    let untyped = [8, 16, 32, 64].into_iter().map(|bits| thread.shared_bytes(Some(bits))).sum();
+    let compiled = Compiled {
+        entry: thread.name.clone(),
+        threads: thread.threads,
+        shared_bytes: if caps.untyped_shared { thread.shared_bytes(None) } else { untyped },
+        params: thread.params.clone(),
+        code,
+    };
+    Ok(Stages { tile, schedule, thread, compiled })
+}
+
+/// Passes, schedule and lowering: all but the emission.
+///
+/// # Errors
+/// As [`compile`].
+pub fn to_thread(func: &Function, caps: &Caps, options: &Options) -> Result<(Function, Schedule, thread::Function)> {
+    let mut tile = func.clone();
+    passes::optimize(&mut tile)?;
+    let schedule = Schedule::plan(&tile, &axis_info(&tile), caps, options)?;
+    let thread = lower::lower(&tile, schedule.clone(), caps)?;
+    if cfg!(debug_assertions) {
+        thread::verify::verify(&thread)?;
+    }
+    Ok((tile, schedule, thread))
 }

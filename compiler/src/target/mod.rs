@@ -46,6 +46,9 @@ pub struct Caps {
     pub access16: bool,
     /// Is `F64` arithmetic supported?
     pub f64: bool,
+    /// Does the device round [`crate::thread::Op::Fma`] once? Where it does not, the emitter of SPIR-V computes that of
+    /// `F32` exactly through `F64`, slowly; that of `F64` is rounded twice. False for llvmpipe.
+    pub fused_fma: bool,
     /// Are the `f16` conversions of [`crate::thread::Conv`] supported?
     pub f16_convert: bool,
     /// Is [`crate::thread::Conv::F32ToBf16`] supported?
@@ -79,6 +82,7 @@ impl Caps {
             access8: true,
             access16: true,
             f64: true,
+            fused_fma: true,
             f16_convert: true,
             bf16_convert: true,
             approx: true,
@@ -100,6 +104,7 @@ impl Caps {
             access8: true,
             access16: true,
             f64,
+            fused_fma: true,
             f16_convert: true,
             bf16_convert: false,
             approx: false,
@@ -121,6 +126,7 @@ impl Caps {
             access8: true,
             access16: true,
             f64: true,
+            fused_fma: true,
             f16_convert: false,
             bf16_convert: false,
             approx: false,

@@ -2,7 +2,7 @@
 //! block where its operands exist, so that what does not change in a loop is computed before it.
 
 use super::eval;
-use super::function::{AbiParam, AbiTy, Block, BlockData, Function, InstData, Shared, SharedBuf, Value, ValueData};
+use super::function::{AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData};
 use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty};
 use crate::entity::{Arena, Entity};
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ pub struct Builder {
     level: Vec<usize>,
     /// For each value, its bits, if it is a constant.
     known: Vec<Option<u64>>,
+    /// For each value, the instruction that defines it, unless it is a block parameter.
+    def: Vec<Option<InstId>>,
 }
 
 impl Builder {
@@ -53,7 +55,7 @@ impl Builder {
             body,
         };
         let open = vec![Open { block: body, memo: HashMap::new() }];
-        Self { func, open, frames: Vec::new(), level: Vec::new(), known: Vec::new() }
+        Self { func, open, frames: Vec::new(), level: Vec::new(), known: Vec::new(), def: Vec::new() }
     }
 
     /// The function as built so far.
@@ -94,12 +96,16 @@ impl Builder {
     fn new_value(&mut self, ty: Ty, level: usize) -> Value {
         self.level.push(level);
         self.known.push(None);
+        self.def.push(None);
         self.func.values.push(ValueData { ty })
     }
 
     fn append(&mut self, level: usize, op: Op, operands: Vec<Value>, types: &[Ty], blocks: Vec<Block>) -> Vec<Value> {
         let results: Vec<_> = types.iter().map(|&ty| self.new_value(ty, level)).collect();
         let inst = self.func.insts.push(InstData { op, operands, results: results.clone(), blocks });
+        for result in &results {
+            self.def[result.index()] = Some(inst);
+        }
         let block = self.open[level].block;
         self.func.blocks[block].insts.push(inst);
         results
@@ -222,7 +228,7 @@ impl Builder {
                 }
             }
             Op::Not => {
-                let inst = self.func.insts.iter().rev().take(64).find(|(_, i)| i.results.first() == Some(&x))?.1;
+                let inst = self.def(x)?;
                 matches!(inst.op, Op::Not).then(|| inst.operands[0])
             }
             Op::Conv(Conv::Bitcast) if self.ty(x) == ty => Some(x),
@@ -232,20 +238,26 @@ impl Builder {
 
     /// `x` as a sum of a register and a constant.
     fn add_constant(&self, x: Value) -> Option<(Value, u64)> {
-        // Memoised ops are few per block; the defining op is found through the memo of its level.
-        let level = self.level[x.index()];
-        let block = self.open.get(level)?.block;
-        let inst = self.func.blocks[block]
-            .insts
-            .iter()
-            .rev()
-            .map(|&i| &self.func.insts[i])
-            .take(256)
-            .find(|i| i.results.first() == Some(&x))?;
+        let inst = self.def(x)?;
         match inst.op {
             Op::IBin(IBin::Add) => Some((inst.operands[0], self.bits(inst.operands[1])?)),
             _ => None,
         }
+    }
+
+    /// The instruction that defines `v`, unless it is a block parameter.
+    pub fn def(&self, v: Value) -> Option<&InstData> {
+        self.def[v.index()].map(|inst| &self.func.insts[inst])
+    }
+
+    /// How deep in the open blocks `v` is computed: 0 for the body. What is computed at a smaller level changes less often.
+    pub fn level(&self, v: Value) -> usize {
+        self.level[v.index()]
+    }
+
+    /// How many blocks are open: the body, and one for each `If` or `Loop` being built.
+    pub fn depth(&self) -> usize {
+        self.open.len()
     }
 
     // ---- constants, parameters ----------------------------------------------------------------------------------

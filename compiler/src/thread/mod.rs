@@ -14,9 +14,12 @@ pub mod builder;
 pub mod eval;
 pub mod function;
 pub mod ops;
+pub mod print;
+pub mod verify;
 
 pub use builder::Builder;
 pub use function::{
     AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
 };
 pub use ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty};
+pub use verify::verify;

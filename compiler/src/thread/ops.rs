@@ -154,7 +154,8 @@ pub enum FUn {
     Trunc,
     /// To nearest, ties to even.
     RoundEven,
-    /// `F32` only, if [`crate::target::Caps::approx`]: 2 to the x within 2 ulp.
+    /// `F32` only, if [`crate::target::Caps::approx`]: 2 to the x within 2 ulp. In this and the next three, operands
+    /// and results below 2^-126 may count as 0.
     Exp2Approx,
     /// As `Exp2Approx`: logarithm to base 2; absolute error 2^-22 near 1.
     Log2Approx,

@@ -557,11 +557,8 @@ impl Builder {
         let Some(Frame::Else { condition, then, then_types, region, loc }) = self.frames.pop() else {
             panic!("end_if follows begin_else");
         };
-        let checked = self.check_carried("the second branch", &then_types, results);
-        if let Err(problem) = checked {
-            // Dropped whole: the function is not going to be used.
-            return Err(problem);
-        }
+        // On a mistake the `if` is dropped whole: the function is not going to be used.
+        self.check_carried("the second branch", &then_types, results)?;
         self.terminate(region, Op::Yield, results.to_vec());
         Ok(self.close(Op::If, vec![condition], then_types, vec![then, region], loc))
     }

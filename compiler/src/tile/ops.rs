@@ -8,7 +8,7 @@
 //! - no contraction of `a * b + c` unless written as [`Op::Fma`] or [`Op::Dot`];
 //! - casts are Rust's `as`: float to integer truncates, saturates, and takes NaN to 0; to `bool` is `!= 0`.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, odd_f32};
 use std::fmt;
 use std::str::FromStr;
 
@@ -190,8 +190,8 @@ impl Constant {
     /// The bits of `value` rounded to a float type; for integer types, Rust's `as`.
     pub fn from_f64(dtype: DType, value: f64) -> Self {
         Self(match dtype {
-            DType::F16 => u64::from(half::f16::from_f64(value).to_bits()),
-            DType::BF16 => u64::from(half::bf16::from_f64(value).to_bits()),
+            DType::F16 => u64::from(half::f16::from_f32(odd_f32(value)).to_bits()),
+            DType::BF16 => u64::from(half::bf16::from_f32(odd_f32(value)).to_bits()),
             DType::F32 => u64::from((value as f32).to_bits()),
             DType::F64 => value.to_bits(),
             DType::Bool => u64::from(value != 0.0),
@@ -410,5 +410,38 @@ impl Op {
             self,
             Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Fma | Op::Cast | Op::Bitcast | Op::PtrAdd
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every number half-way between neighbours, and the doubles next to it.
+    fn check_ties(dtype: DType, bits: std::ops::Range<u16>) {
+        let to_f64 = |b: u16| Constant(u64::from(b)).as_f64(dtype);
+        let round = |x: f64| Constant::from_f64(dtype, x).0 as u16;
+        for b in bits {
+            let (low, high) = (to_f64(b), to_f64(b + 1));
+            let tie = low + (high - low) / 2.0;
+            let even = b + (b & 1);
+            for (value, expected) in [(low, b), (tie.next_down(), b), (tie, even), (tie.next_up(), b + 1)] {
+                assert_eq!(round(value), expected, "{value:e} between {low:e} and {high:e} as {dtype}");
+                assert_eq!(round(-value), expected | 0x8000, "-{value:e} as {dtype}");
+            }
+        }
+    }
+
+    #[test]
+    fn constants_are_rounded_once() {
+        check_ties(DType::F16, 0..0x7bff);
+        check_ties(DType::BF16, 0..0x7f7f);
+        let bits = |dtype, x| Constant::from_f64(dtype, x).0;
+        assert_eq!(bits(DType::F16, 65520f64.next_down()), 0x7bff);
+        assert_eq!(bits(DType::F16, 65520.0), 0x7c00);
+        assert_eq!(bits(DType::F16, f64::NEG_INFINITY), 0xfc00);
+        assert_eq!(bits(DType::BF16, f64::MAX), 0x7f80);
+        assert_eq!(bits(DType::BF16, 5e-324), 0);
+        assert!(Constant(bits(DType::F16, f64::NAN)).as_f64(DType::F16).is_nan());
     }
 }

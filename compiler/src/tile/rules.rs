@@ -117,6 +117,15 @@ fn scalar_of(ty: &TileType) -> Result<DType, Problem> {
     }
 }
 
+/// The result's element type; numbers alone.
+fn result_scalar(results: &[TileType]) -> Result<DType, Problem> {
+    match results[0].elem {
+        Elem::Scalar(d) => Ok(d),
+        Elem::Ptr(_) => Err(Problem::new(format!("the result has type {}, but only numbers can be made", results[0]))
+            .help("addresses come from parameters, and are moved by `ptr_add`")),
+    }
+}
+
 fn same_types(operands: &[TileType]) -> Check {
     for other in &operands[1..] {
         ensure(other == &operands[0], || {
@@ -126,13 +135,22 @@ fn same_types(operands: &[TileType]) -> Check {
     Ok(())
 }
 
-fn is_scalar_of(ty: &TileType, accepts: impl Fn(DType) -> bool, what: &str) -> Check {
-    let ok = ty.is_scalar() && matches!(ty.elem, Elem::Scalar(d) if accepts(d));
-    ensure(ok, || Problem::new(format!("{what} must be a scalar, but the operand has type {ty}")))
+/// Is the operand a scalar of a type in `wanted`?
+fn is_scalar_of(ty: &TileType, wanted: &[DType], what: &str) -> Check {
+    let ok = ty.is_scalar() && matches!(ty.elem, Elem::Scalar(d) if wanted.contains(&d));
+    ensure(ok, || {
+        let names: Vec<_> = wanted.iter().map(DType::to_string).collect();
+        Problem::new(format!("{what} must be a scalar of type {}, but it has type {ty}", names.join(" or ")))
+    })
 }
 
-fn is_index(d: DType) -> bool {
-    matches!(d, DType::I32 | DType::I64)
+/// Are these scalars of one type, `i32` or `i64`?
+fn are_indices(list: &[TileType], what: &str) -> Check {
+    is_scalar_of(&list[0], &[DType::I32, DType::I64], what)?;
+    for other in &list[1..] {
+        is_scalar_of(other, &[list[0].dtype()], what)?;
+    }
+    Ok(())
 }
 
 fn count(what: &str, list: &[TileType], allowed: std::ops::RangeInclusive<usize>) -> Check {
@@ -142,7 +160,8 @@ fn count(what: &str, list: &[TileType], allowed: std::ops::RangeInclusive<usize>
         } else {
             format!("{} to {}", allowed.start(), allowed.end())
         };
-        Problem::new(format!("expected {expected} {what}, got {}", list.len()))
+        let plural = if expected == "1" { "" } else { "s" };
+        Problem::new(format!("expected {expected} {what}{plural}, got {}", list.len()))
     })
 }
 
@@ -189,8 +208,8 @@ fn arity(op: &Op) -> (std::ops::RangeInclusive<usize>, std::ops::RangeInclusive<
 /// Checks `op` against the types of its operands and results. What lies in regions is the verifier's to check.
 pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
     let (operand_count, result_count) = arity(op);
-    count("operands", operands, operand_count)?;
-    count("results", results, result_count)?;
+    count("operand", operands, operand_count)?;
+    count("result", results, result_count)?;
     for ty in results {
         ty.shape.check().map_err(|why| {
             Problem::new(why)
@@ -202,7 +221,7 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
             ensure(*axis < 3, || Problem::new(format!("axis {axis} of the grid; a grid has axes 0, 1 and 2")))?;
             result_is(results, &TileType::scalar(DType::I32))
         }
-        Op::Const(_) => scalar_of(&results[0]).map(|_| ()),
+        Op::Const(_) => result_scalar(results).map(|_| ()),
         Op::Arange { start } => {
             let ok = results[0].elem == Elem::Scalar(DType::I32) && results[0].shape.rank() == 1;
             ensure(ok, || Problem::new(format!("arange gives i32[n], not {}", results[0])))?;
@@ -245,11 +264,11 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
         }
         Op::Cast => {
             scalar_of(&operands[0])?;
-            let d = scalar_of(&results[0])?;
+            let d = result_scalar(results)?;
             result_is(results, &operands[0].with_dtype(d))
         }
         Op::Bitcast => {
-            let (from, to) = (scalar_of(&operands[0])?, scalar_of(&results[0])?);
+            let (from, to) = (scalar_of(&operands[0])?, result_scalar(results)?);
             ensure(from.bits() == to.bits() && from != DType::Bool && to != DType::Bool, || {
                 Problem::new(format!(
                     "cannot reinterpret the bits of {from} as {to}: {} and {} bits",
@@ -357,14 +376,11 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
         }
         Op::Dot { .. } => dot(operands, results),
         Op::For => {
-            let index = operands[0].elem.dtype();
-            for bound in &operands[..3] {
-                is_scalar_of(bound, |d| is_index(d) && d == index, "a loop bound or step (all i32, or all i64)")?;
-            }
+            are_indices(&operands[..3], "a bound or step of the loop")?;
             carried(&operands[3..], results)
         }
         Op::While => carried(operands, results),
-        Op::If | Op::Condition => is_scalar_of(&operands[0], |d| d == DType::Bool, "the condition"),
+        Op::If | Op::Condition => is_scalar_of(&operands[0], &[DType::Bool], "the condition"),
         Op::Yield => Ok(()),
     }
 }
@@ -398,14 +414,11 @@ fn view_operands(rank: u8, operands: &[TileType]) -> Result<DType, Problem> {
     };
     ensure(base.is_scalar(), || Problem::new(format!("the base of a view has type {base}: not one address")))?;
     for dim in &rest[..rank] {
-        is_scalar_of(dim, |d| d == DType::I32, "an extent of a view (i32)")?;
+        is_scalar_of(dim, &[DType::I32], "an extent of the view")?;
     }
-    let stride = rest[rank].elem.dtype();
-    for s in &rest[rank..2 * rank] {
-        is_scalar_of(s, |d| is_index(d) && d == stride, "a stride of a view (all i32, or all i64)")?;
-    }
+    are_indices(&rest[rank..2 * rank], "a stride of the view")?;
     for offset in &rest[2 * rank..3 * rank] {
-        is_scalar_of(offset, |d| d == DType::I32, "an offset into a view (i32)")?;
+        is_scalar_of(offset, &[DType::I32], "an offset into the view")?;
     }
     Ok(dtype)
 }

@@ -1,0 +1,371 @@
+//! Loads and stores: through tiles of addresses and through views.
+//!
+//! Both are cut into runs of consecutive addresses, each checked and copied as a whole; an element's own check
+//! decides only where a run as a whole is refused.
+
+use super::exec::{Context, Worker};
+use super::memory::Window;
+use super::program::{Inst, Ref};
+use super::value::{Affine, Repr, fill};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::tile::Shape;
+
+/// The element whose access memory does not allow.
+#[derive(Clone, Copy)]
+struct Fault {
+    address: i128,
+    lane: usize,
+}
+
+/// Elements of a tile at consecutive addresses.
+#[derive(Clone, Copy)]
+struct Run {
+    address: i128,
+    /// The first element, counted row-major in the tile.
+    first: usize,
+    len: usize,
+}
+
+/// Copies runs between memory and a tile.
+struct Port<'a> {
+    context: Context<'a>,
+    /// Where the last access was: most of those that follow are there, too.
+    window: Window,
+    bytes: usize,
+    write: bool,
+}
+
+impl<'a> Port<'a> {
+    fn new(context: Context<'a>, dtype: DType, write: bool) -> Self {
+        Self { context, window: Window::NONE, bytes: dtype.bytes(), write }
+    }
+
+    /// Moves the window to the `bytes` bytes from `address` on.
+    #[inline(always)]
+    fn seek(&mut self, address: i128, bytes: usize) -> Option<u64> {
+        let address = u64::try_from(address).ok()?;
+        // The width is a power of two.
+        if address & (self.bytes as u64 - 1) != 0 {
+            return None;
+        }
+        if !self.window.contains(address, bytes) {
+            self.window = self.context.memory.window(address, bytes, self.write)?;
+        }
+        Some(address)
+    }
+
+    /// Calls `copy` for the whole run, or, if that is not allowed, for each element by itself.
+    #[inline(always)]
+    fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, std::ops::Range<usize>)) -> Result<(), Fault> {
+        if let Some(address) = self.seek(run.address, run.len * self.bytes) {
+            copy(&self.window, address, run.first..run.first + run.len);
+            return Ok(());
+        }
+        for i in 0..run.len {
+            let (address, lane) = (run.address + (i * self.bytes) as i128, run.first + i);
+            let Some(found) = self.seek(address, self.bytes) else { return Err(Fault { address, lane }) };
+            copy(&self.window, found, lane..lane + 1);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, run: Run, out: &mut [u8]) -> Result<(), Fault> {
+        let bytes = self.bytes;
+        self.each(run, |w, address, lanes| w.read(address, &mut out[lanes.start * bytes..lanes.end * bytes]))
+    }
+
+    fn store(&mut self, run: Run, x: &[u8]) -> Result<(), Fault> {
+        let bytes = self.bytes;
+        self.each(run, |w, address, lanes| w.write(address, &x[lanes.start * bytes..lanes.end * bytes]))
+    }
+}
+
+/// Any byte but 0 is true; tiles hold 1.
+fn normalise(out: &mut [u8], dtype: DType) {
+    if dtype == DType::Bool {
+        out.iter_mut().for_each(|b| *b = u8::from(*b != 0));
+    }
+}
+
+/// Which lanes of an access take part.
+#[derive(Clone, Copy)]
+enum Lanes<'a> {
+    All,
+    Where(&'a Ref),
+}
+
+/// The mask's meaning; `None` if no lane takes part.
+fn lanes<'a>(worker: &Worker, mask: Option<&'a Ref>) -> Option<Lanes<'a>> {
+    let Some(mask) = mask else { return Some(Lanes::All) };
+    match worker.slots[mask.slot].repr {
+        Repr::Uniform(0) => None,
+        Repr::Uniform(_) => Some(Lanes::All),
+        _ => Some(Lanes::Where(mask)),
+    }
+}
+
+/// Calls `f` with each run of the addresses `p` whose lanes take part.
+fn runs(
+    worker: &Worker,
+    p: &Ref,
+    lanes: Lanes<'_>,
+    bytes: usize,
+    mut f: impl FnMut(Run) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mask = match lanes {
+        Lanes::All => None,
+        Lanes::Where(mask) => Some(worker.slots[mask.slot].bytes(&mask.ty)),
+    };
+    let slot = &worker.slots[p.slot];
+    match slot.repr {
+        Repr::Dense => {
+            let addresses: &[u64] = bytemuck::cast_slice(slot.bytes(&p.ty));
+            let mut i = 0;
+            while i < addresses.len() {
+                if mask.is_some_and(|m| m[i] == 0) {
+                    i += 1;
+                    continue;
+                }
+                let first = i;
+                i += 1;
+                while i < addresses.len()
+                    && addresses[i] == addresses[i - 1].wrapping_add(bytes as u64)
+                    && mask.is_none_or(|m| m[i] != 0)
+                {
+                    i += 1;
+                }
+                f(Run { address: addresses[first].into(), first, len: i - first })?;
+            }
+            Ok(())
+        }
+        Repr::Affine(affine) => strided(&affine, &p.ty.dims, mask, bytes, f),
+        Repr::Uniform(address) => strided(
+            &Affine { start: address as i64, steps: [0; Shape::MAX_RANK] },
+            &p.ty.dims,
+            mask,
+            bytes,
+            // The address as it is, also above the range of i64.
+            |run| f(Run { address: address.into(), ..run }),
+        ),
+    }
+}
+
+/// The runs of a formula of addresses.
+fn strided(
+    affine: &Affine,
+    dims: &[usize],
+    mask: Option<&[u8]>,
+    bytes: usize,
+    mut f: impl FnMut(Run) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    // The innermost dimensions whose elements lie without gaps make one block.
+    let (mut block, mut outer) = (1, dims.len());
+    while outer > 0 && (dims[outer - 1] == 1 || affine.steps[outer - 1] == (block * bytes) as i64) {
+        outer -= 1;
+        block *= dims[outer];
+    }
+    let mut index = [0usize; Shape::MAX_RANK];
+    let mut address = i128::from(affine.start);
+    let blocks: usize = dims[..outer].iter().product();
+    for b in 0..blocks {
+        let first = b * block;
+        match mask {
+            None => f(Run { address, first, len: block })?,
+            Some(mask) => {
+                let mask = &mask[first..first + block];
+                let mut i = 0;
+                while i < block {
+                    let Some(skip) = mask[i..].iter().position(|&m| m != 0) else { break };
+                    let from = i + skip;
+                    let len = mask[from..].iter().position(|&m| m == 0).unwrap_or(block - from);
+                    f(Run { address: address + (from * bytes) as i128, first: first + from, len })?;
+                    i = from + len;
+                }
+            }
+        }
+        // The next block, as an odometer turns.
+        for d in (0..outer).rev() {
+            index[d] += 1;
+            address += i128::from(affine.steps[d]);
+            if index[d] < dims[d] {
+                break;
+            }
+            address -= i128::from(affine.steps[d]) * dims[d] as i128;
+            index[d] = 0;
+        }
+    }
+    Ok(())
+}
+
+fn error(inst: &Inst, context: Context<'_>, fault: Fault, tile: &Ref, write: bool) -> Error {
+    context.fault(inst, fault.address, fault.lane, &tile.ty.dims, tile.ty.elem.dtype(), write)
+}
+
+pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
+    let (p, mask, other) = (&inst.operands[0], inst.operands.get(1), inst.operands.get(2));
+    let out = &inst.results[0];
+    let dtype = out.ty.elem.dtype();
+    let Some(lanes) = lanes(worker, mask) else {
+        match other {
+            Some(other) => worker.copy(other, out),
+            None => worker.set(out, Repr::Uniform(0)),
+        }
+        return Ok(());
+    };
+    let mut port = Port::new(context, dtype, false);
+    let done = match (lanes, worker.slots[p.slot].repr) {
+        // One address for all lanes: one load.
+        (Lanes::All, Repr::Uniform(address)) => {
+            let mut word = [0u64];
+            let element = &mut bytemuck::cast_slice_mut(&mut word)[..dtype.bytes()];
+            let done = port.load(Run { address: address.into(), first: 0, len: 1 }, element);
+            normalise(element, dtype);
+            worker.set(out, Repr::Uniform(word[0]));
+            done
+        }
+        _ => {
+            if let (Lanes::Where(_), Some(other)) = (lanes, other) {
+                worker.densify(other);
+            }
+            worker.write(out, |worker, buffer| {
+                match (lanes, other) {
+                    (Lanes::All, _) => {}
+                    (Lanes::Where(_), Some(other)) => {
+                        buffer.copy_from_slice(worker.slots[other.slot].bytes(&other.ty));
+                    }
+                    (Lanes::Where(_), None) => buffer.fill(0),
+                }
+                let done = runs(worker, p, lanes, dtype.bytes(), |run| port.load(run, buffer));
+                normalise(buffer, dtype);
+                done
+            })
+        }
+    };
+    done.map_err(|fault| error(inst, context, fault, out, false))
+}
+
+pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
+    let (p, x, mask) = (&inst.operands[0], &inst.operands[1], inst.operands.get(2));
+    let Some(lanes) = lanes(worker, mask) else { return Ok(()) };
+    worker.densify(x);
+    let worker = &*worker;
+    let dtype = x.ty.elem.dtype();
+    let mut port = Port::new(context, dtype, true);
+    let data = worker.slots[x.slot].bytes(&x.ty);
+    runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data))
+        .map_err(|fault| error(inst, context, fault, x, true))
+}
+
+// ---- views ------------------------------------------------------------------------------------------------------
+
+/// The part of a tile that lies inside a view.
+struct Inside {
+    rank: usize,
+    /// Of each dimension: the first index inside and the one after the last.
+    ranges: [(usize, usize); Shape::MAX_RANK],
+    /// Address of the tile's element 0, inside or not, and the bytes from element to element.
+    origin: i128,
+    steps: [i128; Shape::MAX_RANK],
+}
+
+impl Inside {
+    /// From the operands of a view op for a tile with these extents. Nothing here wraps: offsets and extents are
+    /// `i32`, strides at most `i64`, and their products are taken in 128 bits.
+    fn new(worker: &Worker, operands: &[Ref], rank: usize, dims: &[usize], bytes: usize) -> Self {
+        let mut inside = Self {
+            rank,
+            ranges: [(0, 0); Shape::MAX_RANK],
+            origin: i128::from(worker.scalar(&operands[0])),
+            steps: [0; Shape::MAX_RANK],
+        };
+        for d in 0..rank {
+            let [extent, stride, offset] = [0, 1, 2].map(|k| worker.index(&operands[1 + k * rank + d]));
+            let first = (-offset).max(0);
+            let end = (extent - offset).min(dims[d] as i64);
+            if first < end {
+                inside.ranges[d] = (first as usize, end as usize);
+            }
+            inside.steps[d] = i128::from(stride) * bytes as i128;
+            inside.origin += i128::from(offset) * inside.steps[d];
+        }
+        inside
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ranges[..self.rank].iter().any(|(first, end)| first >= end)
+    }
+
+    fn is_whole(&self, dims: &[usize]) -> bool {
+        self.ranges.iter().zip(dims).all(|(&range, &d)| range == (0, d))
+    }
+
+    /// Calls `f` with each run, in order of the tile's elements.
+    fn runs(&self, dims: &[usize], bytes: usize, mut f: impl FnMut(Run) -> Result<(), Fault>) -> Result<(), Fault> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let last = self.rank - 1;
+        let (from, to) = self.ranges[last];
+        let step = self.steps[last];
+        let mut index: [usize; Shape::MAX_RANK] = self.ranges.map(|(first, _)| first);
+        loop {
+            let (mut address, mut first) = (self.origin + step * from as i128, 0);
+            for d in 0..last {
+                address += self.steps[d] * index[d] as i128;
+                first = (first + index[d]) * dims[d + 1];
+            }
+            first += from;
+            if step == bytes as i128 {
+                f(Run { address, first, len: to - from })?;
+            } else {
+                for i in 0..to - from {
+                    f(Run { address: address + step * i as i128, first: first + i, len: 1 })?;
+                }
+            }
+            let mut d = last;
+            loop {
+                if d == 0 {
+                    return Ok(());
+                }
+                d -= 1;
+                index[d] += 1;
+                if index[d] < self.ranges[d].1 {
+                    break;
+                }
+                index[d] = self.ranges[d].0;
+            }
+        }
+    }
+}
+
+pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: Context<'_>) -> Result<()> {
+    let out = &inst.results[0];
+    let (dims, dtype) = (&out.ty.dims, out.ty.elem.dtype());
+    let inside = Inside::new(worker, &inst.operands, rank, dims, dtype.bytes());
+    let pad = inst.operands.get(1 + 3 * rank).map_or(0, |pad| worker.scalar(pad));
+    if inside.is_empty() {
+        worker.set(out, Repr::Uniform(pad));
+        return Ok(());
+    }
+    let mut port = Port::new(context, dtype, false);
+    let done = worker.write(out, |_, buffer| {
+        if !inside.is_whole(dims) {
+            fill(buffer, dtype.bytes(), pad);
+        }
+        let done = inside.runs(dims, dtype.bytes(), |run| port.load(run, buffer));
+        normalise(buffer, dtype);
+        done
+    });
+    done.map_err(|fault| error(inst, context, fault, out, false))
+}
+
+pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context: Context<'_>) -> Result<()> {
+    let x = &inst.operands[1 + 3 * rank];
+    let (dims, dtype) = (&x.ty.dims, x.ty.elem.dtype());
+    let inside = Inside::new(worker, &inst.operands, rank, dims, dtype.bytes());
+    worker.densify(x);
+    let mut port = Port::new(context, dtype, true);
+    let data = worker.slots[x.slot].bytes(&x.ty);
+    inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| error(inst, context, fault, x, true))
+}

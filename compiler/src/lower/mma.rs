@@ -1,0 +1,301 @@
+//! Matrix products on tensor cores: `mma.sync` with operands read by `ldmatrix` from swizzled shared memory.
+
+use super::memory::{Space, vector_group};
+use super::pipelined::Staged;
+use super::{Lowering, Regs};
+use crate::error::Result;
+use crate::layout::{Layout, Swizzle};
+use crate::schedule::MmaPlan;
+use crate::thread::{Access, Conv, IBin, MmaKind, Op, Shared, Special, Ty, Value};
+use crate::tile::{self, OpId, Shape};
+
+/// A thread's way into a swizzled matrix: its row and chunk, to which constants of each access are added.
+#[derive(Clone, Copy)]
+pub(super) struct SwizzledBase {
+    /// Byte of the thread's row, and of its element within a chunk.
+    row: Value,
+    /// The thread's chunk, exchanged by its row, times 16.
+    chunk: Value,
+}
+
+impl Lowering<'_> {
+    /// The way of a thread whose part of the coordinates is (`row`, `column`), the column in elements.
+    pub(super) fn swizzled_base(
+        &mut self,
+        swizzle: Swizzle,
+        elem_bytes: u32,
+        row: Value,
+        column: Value,
+    ) -> SwizzledBase {
+        let per_chunk = 16 / elem_bytes;
+        let (shift, mask) = swizzle.shift_and_mask();
+        let chunk = self.b.shift_imm(IBin::ShrU, column, per_chunk.trailing_zeros());
+        let within = self.b.and_imm(column, i64::from(per_chunk) - 1);
+        let within = self.b.mul_imm(within, elem_bytes.into());
+        let by_row = self.b.shift_imm(IBin::ShrU, row, shift);
+        let by_row = self.b.and_imm(by_row, mask.into());
+        let chunk = self.b.xor(chunk, by_row);
+        let chunk = self.b.mul_imm(chunk, 16);
+        let row = self.b.mul_imm(row, swizzle.row_bytes.into());
+        SwizzledBase { row: self.b.add(row, within), chunk }
+    }
+
+    /// Byte index and constant offset of the element that is (`row`, `column`) further on. The constants' bits are disjoint
+    /// from the thread's.
+    pub(super) fn swizzled_at(
+        &mut self,
+        swizzle: Swizzle,
+        elem_bytes: u32,
+        base: SwizzledBase,
+        row: u32,
+        column: u32,
+    ) -> (Value, i32) {
+        let per_chunk = 16 / elem_bytes;
+        let (shift, mask) = swizzle.shift_and_mask();
+        let chunk = (column / per_chunk) ^ ((row >> shift) & mask);
+        let exchanged = self.b.iconst(Ty::I32, i64::from(chunk) * 16);
+        let exchanged = self.b.xor(base.chunk, exchanged);
+        let byte = self.b.add(base.row, exchanged);
+        (byte, (row * swizzle.row_bytes + column % per_chunk * elem_bytes) as i32)
+    }
+
+    /// Where a pipelined load put a dot's operand, if one did; seen through permutations.
+    fn staged_operand(&self, x: tile::Value) -> Option<Staged> {
+        let mut base = x;
+        let mut swapped = false;
+        while let Some(op) = self.func.def_op(base) {
+            let tile::Op::Permute(perm) = &self.func.ops[op].op else { break };
+            swapped ^= perm[..] == [1, 0];
+            base = self.func.ops[op].operands[0];
+        }
+        let staged = self.staged.get(&base)?;
+        Some(Staged { inner: staged.inner ^ usize::from(swapped), ..*staged })
+    }
+
+    /// Is `x` a pipelined load, or a permutation of one, so that it has no registers?
+    pub(super) fn is_staged(&self, x: tile::Value) -> bool {
+        self.staged_operand(x).is_some()
+    }
+
+    /// Writes a dot's operand to swizzled shared memory. The caller sees to the barriers.
+    fn stage(&mut self, x: tile::Value) -> Result<Staged> {
+        let func = self.func;
+        let layout = self.home_or_default(x);
+        let regs = self.regs(x, &layout)?;
+        let inner = if layout.run_along(0) > layout.run_along(1) { 0 } else { 1 };
+        let elem = func.ty(x).elem;
+        let bytes = elem.bytes() as u32;
+        let swizzle = Swizzle { row_bytes: layout.shape.dims()[inner] as u32 * bytes };
+        let buf = self.shared.open(&mut self.b, staged_bytes(&layout.shape, elem.bytes()), bytes as u8 * 8);
+        let guard = self.is_first_copy(&layout);
+        let (row, column) = (self.thread_coord(&layout, 1 - inner), self.thread_coord(&layout, inner));
+        let base = self.swizzled_base(swizzle, bytes, row, column);
+        let vec = layout.run_along(inner).min(16 / bytes as usize);
+        for first in (0..layout.registers()).step_by(vec) {
+            let group = vector_group(&layout, Some(inner), vec, first);
+            let raw: Vec<_> = group.iter().map(|&r| self.to_storage(elem, regs[r])).collect();
+            let (row, column) = (layout.reg_coord(first, 1 - inner), layout.reg_coord(first, inner));
+            let (byte, offset) = self.swizzled_at(swizzle, bytes, base, row, column);
+            self.store_vec(Space::Shared(buf, byte, offset), elem, &raw, guard);
+        }
+        let start = self.b.i32(0);
+        Ok(Staged { buf, start, inner, swizzle })
+    }
+
+    /// Both operands of a dot in shared memory, ready to be read; and the buffers made for them.
+    fn mma_operands(&mut self, x: tile::Value, y: tile::Value) -> Result<(Staged, Staged, Vec<Shared>)> {
+        let (a, b) = (self.staged_operand(x), self.staged_operand(y));
+        let missing: Vec<_> =
+            [(x, a), (y, b)].into_iter().filter(|(_, staged)| staged.is_none()).map(|(v, _)| v).collect();
+        // Getting at registers may convert, with barriers of its own: all that comes before the first write.
+        for &v in &missing {
+            let layout = self.home_or_default(v);
+            self.regs(v, &layout)?;
+        }
+        if !missing.is_empty() && self.hazards.before_shared_write() {
+            self.barrier();
+        }
+        let mut made = Vec::new();
+        let mut ready = |l: &mut Self, v, staged: Option<Staged>| -> Result<Staged> {
+            match staged {
+                Some(s) => Ok(s),
+                None => {
+                    let s = l.stage(v)?;
+                    made.push(s.buf);
+                    Ok(s)
+                }
+            }
+        };
+        let (a, b) = (ready(self, x, a)?, ready(self, y, b)?);
+        if !made.is_empty() {
+            self.hazards.shared_written();
+            self.barrier();
+        }
+        Ok((a, b, made))
+    }
+
+    pub(super) fn dot_mma(&mut self, op: OpId, plan: &MmaPlan) -> Result<()> {
+        let func = self.func;
+        let data = &func.ops[op];
+        let (x, y) = (data.operands[0], data.operands[1]);
+        let acc = &plan.acc;
+        let mut sums = self.regs(data.operands[2], acc)?.to_vec();
+        let (a, b, made) = self.mma_operands(x, y)?;
+        let bytes = func.ty(x).elem.bytes() as u32;
+        let (m, n) = (acc.shape.dims()[0] as u32, acc.shape.dims()[1] as u32);
+        let depth = func.ty(x).shape.dims()[1] as u32;
+        let (m_tiles, n_tiles) = ((m / plan.warps_m / 16) as usize, (n / plan.warps_n / 8) as usize);
+        let warp = self.b.special(Special::Warp);
+        let of_warp = |bit: u32, extent: u32, w: &Layout| -> Vec<u32> {
+            w.warp.iter().map(|b| (b >> bit) & (extent - 1)).collect()
+        };
+        let n_bits = n.trailing_zeros();
+        let warp_row = self.spread_bits(warp, &of_warp(n_bits, m, acc));
+        let warp_column = self.spread_bits(warp, &of_warp(0, n, acc));
+        let a_reader = self.reader(a, bytes, warp_row, Role::A);
+        let b_reader = self.reader(b, bytes, warp_column, Role::B);
+        // One instruction takes 32 bytes of k.
+        let step = 32 / bytes;
+        for k in (0..depth).step_by(step as usize) {
+            let mut a_frags = Vec::with_capacity(m_tiles);
+            for tile in 0..m_tiles {
+                a_frags.push(self.read_a(&a_reader, plan.kind, tile as u32 * 16, k));
+            }
+            let mut b_frags: Vec<[Value; 2]> = Vec::with_capacity(n_tiles);
+            while b_frags.len() < n_tiles {
+                let pair = n_tiles - b_frags.len() >= 2;
+                let frags = self.read_b(&b_reader, plan.kind, b_frags.len() as u32 * 8, k, pair);
+                b_frags.extend(frags);
+            }
+            for (i, a) in a_frags.iter().enumerate() {
+                for (j, b) in b_frags.iter().enumerate() {
+                    let at = 4 * (j + n_tiles * i);
+                    let d = self.b.mma(plan.kind, a, b, &sums[at..at + 4]);
+                    sums[at..at + 4].copy_from_slice(&d);
+                }
+            }
+        }
+        self.hazards.shared_read();
+        for buf in made {
+            self.shared.close(buf);
+        }
+        let regs: Regs = sums.into();
+        self.define(data.results[0], acc.clone(), regs);
+        Ok(())
+    }
+
+    /// How this thread's lane addresses the 8x8 matrices of an operand whose rows (of `A`) or columns (of `B`) start at
+    /// `warp_base`.
+    fn reader(&mut self, staged: Staged, bytes: u32, warp_base: Value, role: Role) -> Reader {
+        let lane = self.b.special(Special::Lane);
+        let per_chunk = 16 / bytes;
+        // Is k the inner dimension, along which a row of 16 bytes lies?
+        let k_inner = staged.inner == match role {
+            Role::A => 1,
+            Role::B => 0,
+        };
+        // Matrices 0..4 of one `ldmatrix`: A: (m, k) = (0, 0), (8, 0), (0, 8), (8, 8); B: (n, k) = (0, 0), (0, 8), (8, 0), (8, 8).
+        let low3 = self.b.and_imm(lane, 7);
+        let bit3 = self.b.and_imm(lane, 8);
+        let bit4 = self.b.shift_imm(IBin::ShrU, lane, 4);
+        let first = |l: &mut Self, eights: Value| l.b.add(low3, eights);
+        let chunk_of_bit3 = {
+            let c = self.b.shift_imm(IBin::ShrU, bit3, 3);
+            self.b.mul_imm(c, per_chunk.into())
+        };
+        let chunk_of_bit4 = self.b.mul_imm(bit4, per_chunk.into());
+        let rows_of_bit4 = self.b.mul_imm(bit4, 8);
+        let (row, column) = match (role, k_inner) {
+            (Role::A, true) => (first(self, bit3), chunk_of_bit4),
+            (Role::A, false) => (first(self, rows_of_bit4), chunk_of_bit3),
+            (Role::B, true) => (first(self, rows_of_bit4), chunk_of_bit3),
+            (Role::B, false) => (first(self, bit3), chunk_of_bit4),
+        };
+        let (row, column) =
+            if k_inner { (self.b.add(row, warp_base), column) } else { (row, self.b.add(column, warp_base)) };
+        let base = self.swizzled_base(staged.swizzle, bytes, row, column);
+        // Wider elements cannot be transposed by `ldmatrix`; they are read one by one.
+        let single = (bytes == 4 && !k_inner).then(|| {
+            let group = self.b.shift_imm(IBin::ShrU, lane, 2);
+            let in_group = self.b.and_imm(lane, 3);
+            let column = self.b.add(group, warp_base);
+            self.swizzled_base(staged.swizzle, bytes, in_group, column)
+        });
+        Reader { staged, bytes, base, single, k_inner }
+    }
+
+    fn ldmatrix(&mut self, r: &Reader, n: u8, row: u32, column: u32) -> Vec<Value> {
+        let (byte, offset) = self.swizzled_at(r.staged.swizzle, r.bytes, r.base, row, column);
+        let byte = self.b.add(byte, r.staged.start);
+        let op = Op::LdMatrix { buf: r.staged.buf, n, trans: !r.k_inner, offset };
+        self.b.emit(op, vec![byte], &vec![Ty::I32; n.into()])
+    }
+
+    /// One element of a matrix whose rows are k: row `k`, column `outer`, relative to the thread's.
+    fn read_single(&mut self, r: &Reader, base: SwizzledBase, k: u32, outer: u32) -> Value {
+        let (byte, offset) = self.swizzled_at(r.staged.swizzle, r.bytes, base, k, outer);
+        let byte = self.b.add(byte, r.staged.start);
+        self.b.shared_load(r.staged.buf, Access { bits: 32, n: 1, offset }, Ty::I32, byte)[0]
+    }
+
+    fn fragment(&mut self, kind: MmaKind, regs: Vec<Value>) -> Vec<Value> {
+        if kind != MmaKind::Tf32 {
+            return regs;
+        }
+        regs.into_iter()
+            .map(|r| {
+                let float = self.b.bitcast(r, Ty::F32);
+                self.b.conv(Conv::F32ToTf32, float, Ty::I32)
+            })
+            .collect()
+    }
+
+    /// The fragment of `A` at (`m`, `k`).
+    fn read_a(&mut self, r: &Reader, kind: MmaKind, m: u32, k: u32) -> Vec<Value> {
+        let regs = match r.single {
+            Some(base) => {
+                [(0, 0), (8, 0), (0, 4), (8, 4)].map(|(dm, dk)| self.read_single(r, base, k + dk, m + dm)).to_vec()
+            }
+            None if r.k_inner => self.ldmatrix(r, 4, m, k),
+            None => self.ldmatrix(r, 4, k, m),
+        };
+        self.fragment(kind, regs)
+    }
+
+    /// The fragments of `B` at (`k`, `n`), and, of a pair, at (`k`, `n + 8`).
+    fn read_b(&mut self, r: &Reader, kind: MmaKind, n: u32, k: u32, pair: bool) -> Vec<[Value; 2]> {
+        let count = if pair { 4 } else { 2 };
+        let regs = match r.single {
+            Some(base) => {
+                let all = [(0, 0), (0, 4), (8, 0), (8, 4)];
+                all[..count].iter().map(|&(dn, dk)| self.read_single(r, base, k + dk, n + dn)).collect()
+            }
+            None if r.k_inner => self.ldmatrix(r, count as u8, n, k),
+            None => self.ldmatrix(r, count as u8, k, n),
+        };
+        let regs = self.fragment(kind, regs);
+        regs.chunks(2).map(|p| [p[0], p[1]]).collect()
+    }
+}
+
+/// Which operand of a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    A,
+    B,
+}
+
+/// How a thread reads an operand.
+struct Reader {
+    staged: Staged,
+    bytes: u32,
+    base: SwizzledBase,
+    /// For elements read one by one: row `lane % 4`, column `lane / 4`.
+    single: Option<SwizzledBase>,
+    k_inner: bool,
+}
+
+/// Bytes that a staged matrix takes.
+pub(super) fn staged_bytes(shape: &Shape, elem_bytes: usize) -> u32 {
+    (shape.elements() * elem_bytes) as u32
+}

@@ -1,0 +1,221 @@
+//! Loops whose loads run ahead: `cp.async` into as many shared buffers as there are stages.
+//!
+//! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
+//! `i - 1` has read (one barrier lies between), and computes.
+
+use super::mma::staged_bytes;
+use super::memory::vector_group;
+use super::Lowering;
+use crate::error::Result;
+use crate::layout::Swizzle;
+use crate::schedule::MemoryAccess;
+use crate::thread::{Cmp, Op, Shared, Value};
+use crate::tile::{self, OpId, Region};
+
+/// A matrix in swizzled shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Staged {
+    /// The buffer.
+    pub buf: Shared,
+    /// The byte its first element lies at (the stage).
+    pub start: Value,
+    /// The dimension along which a row of shared memory lies.
+    pub inner: usize,
+    /// How rows are swizzled.
+    pub swizzle: Swizzle,
+}
+
+/// A load that runs ahead: where it goes.
+struct Ahead {
+    load: OpId,
+    access: MemoryAccess,
+    buf: Shared,
+    bytes: u32,
+    inner: usize,
+    swizzle: Swizzle,
+}
+
+impl Lowering<'_> {
+    pub(super) fn pipelined_loop(&mut self, op: OpId) -> Result<()> {
+        let func = self.func;
+        let data = &func.ops[op];
+        let body = data.regions[0];
+        let plan = self.schedule.pipelines[&op].clone();
+        let stages = plan.stages;
+        let params = &func.regions[body].params;
+        let layouts: Vec<_> = params[1..].iter().map(|&v| self.home_or_default(v)).collect();
+        let trips = self.trip_count(op)?;
+        let (lo, step) = (self.scalar(data.operands[0])?, self.scalar(data.operands[2])?);
+        let ty = self.b.ty(trips);
+
+        let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
+        self.hazards.forget_places();
+        for l in &loads {
+            self.touch_ahead(l);
+        }
+        if self.hazards.before_shared_write() {
+            self.barrier();
+        }
+        // The first rounds' copies.
+        let mut ahead = lo;
+        for stage in 0..stages - 1 {
+            let round = self.b.iconst(ty, stage.into());
+            let in_time = self.b.icmp_u(Cmp::Lt, round, trips);
+            let stage = self.b.i32(stage as i32);
+            self.start_copies(&loads, body, ahead, stage, in_time)?;
+            ahead = self.b.add(ahead, step);
+        }
+
+        // Carried: round, induction variable, that of the round ahead, stage read, stage written, and the kernel's own.
+        let zero = self.b.iconst(ty, 0);
+        let first = self.b.i32(0);
+        let last = self.b.i32(stages as i32 - 1);
+        let mut inits = vec![zero, lo, ahead, first, last];
+        for (&v, layout) in data.operands[3..].iter().zip(&layouts) {
+            inits.extend_from_slice(&self.regs(v, layout)?);
+        }
+        let own = 5;
+        self.enter_rounds(body);
+        let carried = self.b.begin_loop(&inits);
+        let go_on = self.b.icmp_u(Cmp::Lt, carried[0], trips);
+        let carried = self.b.loop_body(go_on);
+        let (round, iv, ahead, read, write) = (carried[0], carried[1], carried[2], carried[3], carried[4]);
+
+        self.b.emit(Op::CpAsyncWait((stages - 2) as u8), vec![], &[]);
+        self.barrier();
+        let coming = self.b.add_imm(round, i64::from(stages) - 1);
+        // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
+        let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
+        self.start_copies(&loads, body, ahead, write, in_time)?;
+
+        self.open_scope();
+        let scalar = self.schedule.scalar();
+        self.define(params[0], scalar, vec![iv].into());
+        let mut flat = &carried[own..];
+        for (&v, layout) in params[1..].iter().zip(&layouts) {
+            let (mine, rest) = flat.split_at(layout.registers());
+            self.define(v, layout.clone(), mine.into());
+            flat = rest;
+        }
+        for l in &loads {
+            let start = self.b.mul_imm(read, l.bytes.into());
+            let staged = Staged { buf: l.buf, start, inner: l.inner, swizzle: l.swizzle };
+            self.staged.insert(func.ops[l.load].results[0], staged);
+        }
+        self.region_ops(body)?;
+        let next_stage = |l: &mut Self, s: Value| {
+            let up = l.b.add_imm(s, 1);
+            let end = l.b.i32(stages as i32);
+            let wraps = l.b.icmp_u(Cmp::Eq, up, end);
+            let zero = l.b.i32(0);
+            l.b.select(wraps, zero, up)
+        };
+        let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
+        next.push(next_stage(self, read));
+        next.push(next_stage(self, write));
+        for (&v, layout) in func.ops[func.terminator(body)].operands.iter().zip(&layouts) {
+            next.extend_from_slice(&self.regs(v, layout)?);
+        }
+        self.close_scope();
+        for l in &loads {
+            self.staged.remove(&func.ops[l.load].results[0]);
+        }
+        let results = self.b.end_loop(&next);
+        // Only empty groups are left, but the buffers may be written again only when none is under way.
+        self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
+        self.leave_loop(&[body]);
+        self.hazards.shared_read();
+        for l in &loads {
+            self.shared.close(l.buf);
+        }
+        let mut flat = &results[own..];
+        for (&v, layout) in data.results.iter().zip(&layouts) {
+            let (mine, rest) = flat.split_at(layout.registers());
+            self.define(v, layout.clone(), mine.into());
+            flat = rest;
+        }
+        Ok(())
+    }
+
+    fn open_stages(&mut self, load: OpId, stages: u32) -> Ahead {
+        let func = self.func;
+        let result = func.ops[load].results[0];
+        let ty = func.ty(result);
+        let elem_bytes = ty.elem.bytes();
+        let access = self.schedule.accesses[&load].clone();
+        let inner = access.axis.unwrap_or(1);
+        let swizzle = Swizzle { row_bytes: (ty.shape.dims()[inner] * elem_bytes) as u32 };
+        let bytes = staged_bytes(&ty.shape, elem_bytes);
+        let buf = self.shared.open(&mut self.b, bytes * stages, elem_bytes as u8 * 8);
+        Ahead { load, access, buf, bytes, inner, swizzle }
+    }
+
+    fn touch_ahead(&mut self, l: &Ahead) {
+        let pointer = self.func.ops[l.load].operands[0];
+        let place = super::hazard::Place { address: vec![pointer], layout: l.access.layout.clone() };
+        self.touch_global(pointer, false, place);
+    }
+
+    fn enter_rounds(&mut self, body: Region) {
+        self.leave_loop(&[body]);
+    }
+
+    /// Starts the copies of all loads for the round with induction variable `iv` into `stage`, and ends their group.
+    fn start_copies(&mut self, loads: &[Ahead], body: Region, iv: Value, stage: Value, in_time: Value) -> Result<()> {
+        // Addresses are computed as in the body, but for another round: what is known of the body now is hidden.
+        self.open_scope();
+        let scalar = self.schedule.scalar();
+        self.define(self.func.regions[body].params[0], scalar, vec![iv].into());
+        for l in loads {
+            self.start_copy(l, stage, in_time)?;
+        }
+        self.close_scope();
+        self.b.emit(Op::CpAsyncCommit, vec![], &[]);
+        Ok(())
+    }
+
+    fn start_copy(&mut self, l: &Ahead, stage: Value, in_time: Value) -> Result<()> {
+        let func = self.func;
+        let data = &func.ops[l.load];
+        let layout = &l.access.layout;
+        let elem_bytes = func.ty(data.results[0]).elem.bytes() as u32;
+        let bytes = (l.access.vec as u32 * elem_bytes) as u8;
+        let (row, column) = (self.thread_coord(layout, 1 - l.inner), self.thread_coord(layout, l.inner));
+        let base = self.swizzled_base(l.swizzle, elem_bytes, row, column);
+        let start = self.b.mul_imm(stage, l.bytes.into());
+        let is_view = matches!(data.op, tile::Op::ViewLoad { .. });
+        let mut view = if is_view { Some(self.view_access(l.load, layout)?) } else { None };
+        let (pointers, masks) = if is_view {
+            (None, None)
+        } else {
+            let pointers = self.regs(data.operands[0], layout)?;
+            let masks = data.operands.get(1).map(|&m| self.regs(m, layout)).transpose()?;
+            (Some(pointers), masks)
+        };
+        for first in (0..layout.registers()).step_by(l.access.vec) {
+            debug_assert_eq!(vector_group(layout, l.access.axis, l.access.vec, first)[0], first, "groups are aligned");
+            let (row, column) = (layout.reg_coord(first, 1 - l.inner), layout.reg_coord(first, l.inner));
+            let (byte, shared_offset) = self.swizzled_at(l.swizzle, elem_bytes, base, row, column);
+            let byte = self.b.add(byte, start);
+            let (address, global_offset, guard) = match (&mut view, &pointers) {
+                (Some(view), _) => {
+                    let inside = self.view_inside(view, first);
+                    let (address, offset) = self.view_address(view, first);
+                    (address, offset, inside)
+                }
+                (None, Some(pointers)) => (pointers[first], 0, masks.as_ref().map(|m| m[first])),
+                (None, None) => unreachable!("a load is of a view or of pointers"),
+            };
+            let guard = match guard {
+                Some(g) => self.b.and(g, in_time),
+                None => in_time,
+            };
+            let mut operands = vec![byte, address];
+            if self.b.bits(guard) != Some(1) {
+                operands.push(guard);
+            }
+            self.b.emit(Op::CpAsync { buf: l.buf, bytes, shared_offset, global_offset }, operands, &[]);
+        }
+        Ok(())
+    }
+}

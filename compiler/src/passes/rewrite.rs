@@ -1,0 +1,58 @@
+//! What the passes share: a table of replaced values, applied as a pass walks the function once, and fresh ops.
+
+use crate::entity::Entity;
+use crate::error::Loc;
+use crate::tile::{Constant, Function, Op, OpId, TileType, Value};
+
+/// Which value stands in for which. Definitions come before uses, so one walk in order sees every replacement in time.
+pub(super) struct Subst(Vec<Option<Value>>);
+
+impl Subst {
+    pub(super) fn new(func: &Function) -> Self {
+        Self(vec![None; func.values.len()])
+    }
+
+    /// From now on `to` is used where `from` was.
+    pub(super) fn set(&mut self, from: Value, to: Value) {
+        let to = self.resolve(to);
+        assert!(to != from, "a value is not replaced by itself");
+        if self.0.len() <= from.index() {
+            self.0.resize(from.index() + 1, None);
+        }
+        self.0[from.index()] = Some(to);
+    }
+
+    /// The value that stands in for `value`, maybe itself.
+    pub(super) fn resolve(&self, mut value: Value) -> Value {
+        while let Some(&Some(to)) = self.0.get(value.index()) {
+            value = to;
+        }
+        value
+    }
+
+    /// Replaces the operands of an op.
+    pub(super) fn apply(&self, func: &mut Function, op: OpId) {
+        for operand in &mut func.ops[op].operands {
+            *operand = self.resolve(*operand);
+        }
+    }
+}
+
+/// Appends a new op with one result to a list of ops under construction.
+pub(super) fn emit(
+    func: &mut Function,
+    out: &mut Vec<OpId>,
+    op: Op,
+    operands: Vec<Value>,
+    ty: TileType,
+    loc: Loc,
+) -> Value {
+    let id = func.create_op(op, operands, vec![ty], Vec::new(), loc);
+    out.push(id);
+    func.ops[id].results[0]
+}
+
+/// Appends a constant.
+pub(super) fn emit_const(func: &mut Function, out: &mut Vec<OpId>, ty: TileType, value: Constant, loc: Loc) -> Value {
+    emit(func, out, Op::Const(value), Vec::new(), ty, loc)
+}

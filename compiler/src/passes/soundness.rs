@@ -1,0 +1,52 @@
+//! Passes keep what random functions store, bit for bit.
+
+use super::{by_name, names, optimize};
+use crate::analysis::testing::{Generator, Machine, Rng};
+use crate::tile::Function;
+
+/// Runs both functions on arguments that keep to the hints, and compares what they store.
+fn same_stores(seed: u64, what: &str, before: &Function, after: &Function) {
+    let mut rng = Rng::new(seed ^ 0xa11);
+    for _ in 0..4 {
+        let args = Generator::arguments(before, &mut rng);
+        let program = [0; 3].map(|_| rng.pick(&[0, 1, 5, 1 << 20, i32::MAX - 1]));
+        let expected = Machine::run(before, &args, program, &mut |_, _| {});
+        let got = Machine::run(after, &args, program, &mut |_, _| {});
+        assert_eq!(expected, got, "seed {seed}: {what} changes what is stored, for {args:?} in program {program:?}");
+    }
+}
+
+fn valid(func: &Function, what: &str) {
+    if let Err(broken) = crate::tile::verify::verify(func, what) {
+        panic!("{broken}");
+    }
+}
+
+#[test]
+fn each_pass_keeps_what_is_stored() {
+    for seed in 0..600 {
+        let func = Generator::function(seed, [6, 12, 30][seed as usize % 3]);
+        valid(&func, "generated");
+        for name in names() {
+            let mut after = func.clone();
+            by_name(name).expect("a pass has its name")(&mut after);
+            valid(&after, name);
+            same_stores(seed, name, &func, &after);
+        }
+    }
+}
+
+#[test]
+fn all_passes_together_keep_what_is_stored_and_come_to_an_end() {
+    let (mut before, mut after) = (0, 0);
+    for seed in 10_000..10_600 {
+        let func = Generator::function(seed, [6, 12, 30][seed as usize % 3]);
+        let mut optimized = func.clone();
+        optimize(&mut optimized).expect("valid IR after every pass");
+        valid(&optimized, "all passes");
+        same_stores(seed, "all passes", &func, &optimized);
+        func.walk(func.body, &mut |_| before += 1);
+        optimized.walk(optimized.body, &mut |_| after += 1);
+    }
+    assert!(after * 3 < before * 2, "random functions shrink by a third: {before} ops to {after}");
+}

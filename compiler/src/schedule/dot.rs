@@ -1,0 +1,93 @@
+//! How matrix products are done: by tensor cores, or by each thread for its block of the result.
+
+use crate::dtype::DType;
+use crate::layout::Layout;
+use crate::layout::distributed::axis_bits;
+use crate::target::Caps;
+use crate::thread::MmaKind;
+use crate::tile::{DotPrecision, Function, Op, OpId, Shape};
+use std::fmt;
+
+/// The tensor-core way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MmaPlan {
+    /// The instruction.
+    pub kind: MmaKind,
+    /// The layout of the accumulator.
+    pub acc: Layout,
+    /// Warps along the rows of the result.
+    pub warps_m: u32,
+    /// Warps along its columns.
+    pub warps_n: u32,
+}
+
+/// The way one `dot` is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DotPlan {
+    /// By `mma.sync`, operands through swizzled shared memory.
+    Mma(MmaPlan),
+    /// By multiply-adds of each thread, operands through shared memory; the accumulator's layout.
+    Fma(Layout),
+}
+
+impl DotPlan {
+    /// The layout of the accumulator and of the result.
+    pub fn acc(&self) -> &Layout {
+        match self {
+            DotPlan::Mma(m) => &m.acc,
+            DotPlan::Fma(l) => l,
+        }
+    }
+
+    /// Decides for `op`.
+    pub fn new(func: &Function, op: OpId, caps: &Caps, lanes: u32, warps: u32) -> Self {
+        let data = &func.ops[op];
+        let Op::Dot { precision } = data.op else { unreachable!("only dots come here") };
+        let a = func.ty(data.operands[0]);
+        let shape = func.ty(data.results[0]).shape.clone();
+        let kind = match (a.dtype(), precision) {
+            (DType::F16, _) => Some((MmaKind::F16, 16)),
+            (DType::BF16, _) => Some((MmaKind::Bf16, 16)),
+            (DType::F32, DotPrecision::Tf32) => Some((MmaKind::Tf32, 8)),
+            _ => None,
+        };
+        let (m, n, k) = (shape.dims()[0], shape.dims()[1], a.shape.dims()[1]);
+        match kind {
+            Some((kind, depth)) if caps.mma_sync && lanes == 32 && m >= 16 && n >= 8 && k >= depth => {
+                Self::mma(kind, &shape, warps)
+            }
+            _ => Self::Fma(Layout::blocked(&shape, &[1, 0], 4, lanes, warps)),
+        }
+    }
+
+    /// Splits the result among the warps so that each reads as little as it can: blocks near square.
+    fn mma(kind: MmaKind, shape: &Shape, warps: u32) -> Self {
+        let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
+        let splits = (0..=warps.trailing_zeros()).map(|bit| (1 << bit, warps >> bit));
+        let fitting = splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8);
+        // With more warps than blocks of 16 x 8 some warps do the same work; they take one block each.
+        let (warps_m, warps_n) = fitting
+            .min_by_key(|&(wm, wn)| (m / wm + n / wn, wm))
+            .unwrap_or_else(|| (warps.min(m / 16), (warps / warps.min(m / 16)).min(n / 8)));
+        let ((m0, m_bits), (n0, n_bits)) = (axis_bits(shape, 0), axis_bits(shape, 1));
+        let (mb, nb) = (|i: u32| 1 << (m0 + i), |i: u32| 1 << (n0 + i));
+        let (wm_bits, wn_bits) = (warps_m.trailing_zeros(), warps_n.trailing_zeros());
+        let mut reg = vec![nb(0), mb(3)];
+        reg.extend((3..n_bits - wn_bits).map(nb));
+        reg.extend((4..m_bits - wm_bits).map(mb));
+        let lane = vec![nb(1), nb(2), mb(0), mb(1), mb(2)];
+        let mut warp: Vec<u32> = (n_bits - wn_bits..n_bits).map(nb).collect();
+        warp.extend((m_bits - wm_bits..m_bits).map(mb));
+        warp.resize(warps.trailing_zeros() as usize, 0);
+        Self::Mma(MmaPlan { kind, acc: Layout { shape: shape.clone(), reg, lane, warp }, warps_m, warps_n })
+    }
+}
+
+impl fmt::Display for DotPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DotPlan::Mma(m) => write!(f, "mma {:?} on {} x {} warps in {}", m.kind, m.warps_m, m.warps_n, m.acc),
+            DotPlan::Fma(l) => write!(f, "fma in {l}"),
+        }
+    }
+}

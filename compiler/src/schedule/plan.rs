@@ -1,0 +1,366 @@
+//! Choosing homes: forward from loads, dots and reductions through everything computed from them.
+
+use super::{DotPlan, MemoryAccess, PipelinePlan, Schedule};
+use crate::analysis::alias::{Aliases, aliases};
+use crate::analysis::axis::AxisInfo;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::pipeline::Options;
+use crate::target::Caps;
+use crate::tile::{Function, Op, OpId, Region, Value, ValueDef};
+use std::collections::{HashMap, HashSet};
+
+struct Planner<'a> {
+    func: &'a Function,
+    caps: &'a Caps,
+    options: &'a Options,
+    schedule: Schedule,
+    /// Layouts that loads and stores would like their pointers and masks in.
+    wishes: HashMap<Value, Layout>,
+    /// Accumulators of dots, and values in their layouts: cheap to keep, costly to store from.
+    accumulators: HashSet<Value>,
+    uses: HashMap<Value, Vec<OpId>>,
+    aliases: Aliases,
+}
+
+pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Options) -> Result<Schedule> {
+    if !options.num_warps.is_power_of_two() || options.num_warps > 32 {
+        return Err(Error::Unsupported {
+            kernel: func.name.clone(),
+            target: caps.name.clone(),
+            what: format!("num_warps is {}", options.num_warps),
+            help: Some("num_warps is a power of two, 1 to 32".into()),
+        });
+    }
+    // Never fewer than one warp of the target, nor more threads than it allows.
+    let threads = (32 * options.num_warps).min(1 << caps.max_threads.ilog2()).max(caps.warp_width);
+    let schedule = Schedule {
+        lanes: caps.warp_width,
+        warps: threads / caps.warp_width,
+        homes: HashMap::new(),
+        accesses: HashMap::new(),
+        dots: HashMap::new(),
+        reductions: HashMap::new(),
+        pipelines: HashMap::new(),
+    };
+    let mut uses: HashMap<Value, Vec<OpId>> = HashMap::new();
+    func.walk(func.body, &mut |op| {
+        for &operand in &func.ops[op].operands {
+            uses.entry(operand).or_default().push(op);
+        }
+    });
+    let mut p = Planner {
+        func,
+        caps,
+        options,
+        schedule,
+        wishes: HashMap::new(),
+        accumulators: HashSet::new(),
+        uses,
+        aliases: aliases(func),
+    };
+    p.plan_accesses(axis);
+    p.region(func.body);
+    p.plan_pipelines();
+    Ok(p.schedule)
+}
+
+impl Planner<'_> {
+    fn default_layout(&self, value: Value) -> Layout {
+        Layout::default_for(&self.func.ty(value).shape, self.schedule.lanes, self.schedule.warps)
+    }
+
+    fn home(&self, value: Value) -> Option<&Layout> {
+        self.schedule.homes.get(&value)
+    }
+
+    fn set_home(&mut self, value: Value, layout: Layout) {
+        debug_assert_eq!(layout.shape, self.func.ty(value).shape, "a home has the shape of its value {value}");
+        self.schedule.homes.insert(value, layout);
+    }
+
+    /// Loads, stores and dots do not depend on anything decided later.
+    fn plan_accesses(&mut self, axis: &AxisInfo) {
+        let (lanes, warps) = (self.schedule.lanes, self.schedule.warps);
+        let mut ops = Vec::new();
+        self.func.walk(self.func.body, &mut |op| ops.push(op));
+        for op in ops {
+            match self.func.ops[op].op {
+                Op::Load | Op::Store | Op::ViewLoad { .. } | Op::ViewStore { .. } => {
+                    let access = MemoryAccess::plan(self.func, axis, op, lanes, warps);
+                    let data = &self.func.ops[op];
+                    match data.op {
+                        Op::Load => {
+                            for &operand in &data.operands {
+                                self.wish(operand, &access.layout);
+                            }
+                        }
+                        Op::Store => {
+                            for &operand in data.operands.iter().take(1).chain(data.operands.get(2)) {
+                                self.wish(operand, &access.layout);
+                            }
+                        }
+                        _ => {}
+                    }
+                    self.schedule.accesses.insert(op, access);
+                }
+                Op::Dot { .. } => {
+                    let plan = DotPlan::new(self.func, op, self.caps, lanes, warps);
+                    self.schedule.dots.insert(op, plan);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes that `value`, and what it is computed from element by element, is wanted in `layout`.
+    fn wish(&mut self, value: Value, layout: &Layout) {
+        if self.wishes.contains_key(&value) || self.func.ty(value).shape != layout.shape {
+            return;
+        }
+        self.wishes.insert(value, layout.clone());
+        if let Some(op) = self.func.def_op(value)
+            && self.func.ops[op].op.is_elementwise()
+        {
+            for &operand in &self.func.ops[op].operands {
+                self.wish(operand, layout);
+            }
+        }
+    }
+
+    fn region(&mut self, region: Region) {
+        for &op in &self.func.regions[region].ops {
+            self.op(op);
+        }
+    }
+
+    fn op(&mut self, op: OpId) {
+        let func = self.func;
+        let data = &func.ops[op];
+        match &data.op {
+            Op::Load | Op::ViewLoad { .. } => {
+                let layout = self.schedule.accesses[&op].layout.clone();
+                self.set_home(data.results[0], layout);
+            }
+            Op::Dot { .. } => {
+                let layout = self.schedule.dots[&op].acc().clone();
+                self.set_home(data.results[0], layout);
+                self.accumulators.insert(data.results[0]);
+            }
+            Op::Reduce { axis, .. } | Op::ArgReduce { axis, .. } => {
+                let x = data.operands[0];
+                let source = self.home(x).cloned().unwrap_or_else(|| self.default_layout(x));
+                self.set_home(data.results[0], source.without((*axis).into()));
+                self.schedule.reductions.insert(op, source);
+            }
+            Op::Reshape => {
+                if let Some(home) = self.home(data.operands[0]) {
+                    let home = home.reshape(&func.ty(data.results[0]).shape);
+                    self.set_home(data.results[0], home);
+                }
+            }
+            Op::Permute(perm) => {
+                if let Some(home) = self.home(data.operands[0]) {
+                    let home = home.permute(perm);
+                    self.set_home(data.results[0], home);
+                }
+            }
+            o if o.is_elementwise() => self.elementwise(op),
+            Op::For => self.for_loop(op),
+            Op::While => self.while_loop(op),
+            Op::If => self.branch(op),
+            _ => {}
+        }
+    }
+
+    /// An elementwise result lives where its operands do; where they differ, not in an accumulator's layout.
+    fn elementwise(&mut self, op: OpId) {
+        let data = &self.func.ops[op];
+        let with_home = || data.operands.iter().copied().filter(|&x| self.schedule.homes.contains_key(&x));
+        let Some(pick) = with_home().find(|x| !self.accumulators.contains(x)).or_else(|| with_home().next()) else {
+            return;
+        };
+        let home = self.schedule.homes[&pick].clone();
+        if self.accumulators.contains(&pick) {
+            self.accumulators.insert(data.results[0]);
+        }
+        self.set_home(data.results[0], home);
+    }
+
+    /// Finds layouts for carried values that their bodies leave unchanged: first as they come in, then as they go round.
+    fn carried(&mut self, inits: &[Value], params: &[&[Value]], next: &[Value], run: &mut dyn FnMut(&mut Self)) {
+        let set = |p: &mut Self, i: usize, layout: &Layout| {
+            for list in params {
+                p.set_home(list[i], layout.clone());
+            }
+        };
+        for (i, &init) in inits.iter().enumerate() {
+            let layout = self.home(init).or_else(|| self.wishes.get(&params.last().unwrap_or(&inits)[i])).cloned();
+            match layout {
+                Some(layout) => set(self, i, &layout),
+                None if self.func.ty(init).is_scalar() => {
+                    let layout = self.schedule.scalar();
+                    set(self, i, &layout);
+                }
+                None => {
+                    for list in params {
+                        self.schedule.homes.remove(&list[i]);
+                    }
+                }
+            }
+        }
+        // Twice is enough for a layout to travel from one carried value to another in most loops; what still differs
+        // then is converted at the end of the body.
+        for _ in 0..2 {
+            run(self);
+            for (i, &n) in next.iter().enumerate() {
+                match self.home(n).cloned() {
+                    Some(layout) => {
+                        if self.accumulators.contains(&n) {
+                            self.accumulators.extend(params.iter().map(|list| list[i]));
+                        }
+                        set(self, i, &layout);
+                    }
+                    None if self.home(params[0][i]).is_none() => {
+                        let layout = self.default_layout(n);
+                        set(self, i, &layout);
+                    }
+                    None => {}
+                }
+            }
+        }
+        run(self);
+    }
+
+    fn for_loop(&mut self, op: OpId) {
+        let func = self.func;
+        let data = &func.ops[op];
+        let body = &func.regions[data.regions[0]];
+        let next = &func.ops[func.terminator(data.regions[0])].operands;
+        let scalar = self.schedule.scalar();
+        self.set_home(body.params[0], scalar);
+        self.carried(&data.operands[3..], &[&data.results, &body.params[1..]], next, &mut |p| p.region(data.regions[0]));
+    }
+
+    fn while_loop(&mut self, op: OpId) {
+        let func = self.func;
+        let data = &func.ops[op];
+        let (condition, body) = (data.regions[0], data.regions[1]);
+        let next = &func.ops[func.terminator(body)].operands;
+        let params = [&data.results[..], &func.regions[condition].params, &func.regions[body].params];
+        self.carried(&data.operands, &params, next, &mut |p| {
+            p.region(condition);
+            p.region(body);
+        });
+    }
+
+    fn branch(&mut self, op: OpId) {
+        let func = self.func;
+        let data = &func.ops[op];
+        for &region in &data.regions {
+            self.region(region);
+        }
+        for (i, &result) in data.results.iter().enumerate() {
+            let given = data.regions.iter().map(|&r| func.ops[func.terminator(r)].operands[i]);
+            let layout = given
+                .filter_map(|v| self.home(v).cloned())
+                .next()
+                .or_else(|| self.wishes.get(&result).cloned())
+                .unwrap_or_else(|| self.default_layout(result));
+            self.set_home(result, layout);
+        }
+    }
+
+    // ---- pipelines ----------------------------------------------------------------------------------------------
+
+    fn plan_pipelines(&mut self) {
+        if !self.caps.cp_async || self.options.num_stages < 2 {
+            return;
+        }
+        let mut loops = Vec::new();
+        self.func.walk(self.func.body, &mut |op| {
+            if self.func.ops[op].op == Op::For {
+                loops.push(op);
+            }
+        });
+        for op in loops {
+            let region = self.func.ops[op].regions[0];
+            let loads: Vec<OpId> =
+                self.func.regions[region].ops.iter().copied().filter(|&l| self.can_run_ahead(region, l)).collect();
+            if !loads.is_empty() {
+                let plan = PipelinePlan { stages: self.options.num_stages, loads };
+                self.schedule.pipelines.insert(op, plan);
+            }
+        }
+    }
+
+    /// May the load be started iterations before its use? It must feed only dots on tensor cores, read 0 outside,
+    /// move at least 4 bytes at a time, and its address must be computable ahead.
+    fn can_run_ahead(&self, body: Region, load: OpId) -> bool {
+        let data = &self.func.ops[load];
+        let zero_outside = match data.op {
+            Op::Load => data.operands.get(2),
+            Op::ViewLoad { rank } => data.operands.get(1 + 3 * usize::from(rank)),
+            _ => return false,
+        }
+        .is_none_or(|&other| self.func.const_of(other).is_some_and(|c| c.0 == 0));
+        let result = data.results[0];
+        let access = &self.schedule.accesses[&load];
+        let bytes = access.vec * self.func.ty(result).dtype().bytes();
+        // The copies of a replicated layout would all write the same bytes.
+        zero_outside
+            && bytes >= 4
+            && access.layout.is_injective()
+            && access.axis.is_some()
+            && self.feeds_only_mma(body, result)
+            && !self.may_be_stored_to(body, data.operands[0])
+            && data.operands.iter().all(|&v| self.computable_ahead(body, v, 64))
+    }
+
+    /// Does the loop store where `pointer` may lead? Then a load must not pass the stores of earlier rounds.
+    fn may_be_stored_to(&self, body: Region, pointer: Value) -> bool {
+        let mut stored = false;
+        self.func.walk(body, &mut |op| {
+            let data = &self.func.ops[op];
+            stored |= data.op.writes_memory() && self.aliases.may_alias(data.operands[0], pointer);
+        });
+        stored
+    }
+
+    fn feeds_only_mma(&self, body: Region, value: Value) -> bool {
+        let Some(uses) = self.uses.get(&value) else { return false };
+        uses.iter().all(|&user| {
+            let data = &self.func.ops[user];
+            self.func.regions[body].ops.contains(&user)
+                && match &data.op {
+                    Op::Permute(_) => self.feeds_only_mma(body, data.results[0]),
+                    Op::Dot { .. } => {
+                        matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    /// Is `value` computed in `body` by pure ops alone, from outside values, the induction variable, and carried values whose
+    /// next value is so computed too?
+    fn computable_ahead(&self, body: Region, value: Value, depth: u32) -> bool {
+        if depth == 0 {
+            return false;
+        }
+        match self.func.values[value].def {
+            ValueDef::Param { region, index } if region == body => {
+                // Carried values other than the induction variable would need a copy that runs ahead.
+                index == 0
+            }
+            ValueDef::Param { .. } => true,
+            ValueDef::Result { op, .. } => {
+                let data = &self.func.ops[op];
+                !self.func.regions[body].ops.contains(&op)
+                    || data.op.is_pure()
+                        && !matches!(data.op, Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. })
+                        && data.operands.iter().all(|&v| self.computable_ahead(body, v, depth - 1))
+            }
+        }
+    }
+}

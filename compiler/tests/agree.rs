@@ -1,0 +1,336 @@
+//! The lowering against the interpreter: hand-made kernels, each on every target, run by the simulator.
+
+mod common;
+
+use common::{Arg, Case, bytes, random_f32};
+use tilewright_compiler::DType;
+use tilewright_compiler::pipeline::Options;
+use tilewright_compiler::target::Caps;
+use tilewright_compiler::tile::{BinaryOp, Builder, Cmp, DotPrecision, ParamHint, ReduceOp, TileType, UnaryOp, Value};
+
+fn aligned(class: u32) -> ParamHint {
+    ParamHint { divisor: 16, known: None, alias_class: class }
+}
+
+fn some_options() -> Vec<Options> {
+    [(1, 1), (4, 3), (8, 2)].map(|(num_warps, num_stages)| Options { num_warps, num_stages }).to_vec()
+}
+
+/// `out[i] = a[i] + b[i]` for `i < n`, with a mask.
+fn vector_add(n: u64, block: usize, hint: ParamHint) -> Case {
+    let mut b = Builder::new("vector_add");
+    let [x, y, out] = [0, 1, 2].map(|i| b.param_ptr(["x", "y", "out"][i], DType::F32, aligned(i as u32)));
+    let len = b.param_scalar("n", DType::I32, hint);
+    let pid = b.program_id(0).unwrap();
+    let size = b.const_i64(DType::I32, block as i64).unwrap();
+    let first = b.binary(BinaryOp::Mul, pid, size).unwrap();
+    let lanes = b.arange(0, block).unwrap();
+    let i = b.binary(BinaryOp::Add, first, lanes).unwrap();
+    let mask = b.compare(Cmp::Lt, i, len).unwrap();
+    let mut load = |p: Value| {
+        let p = b.ptr_add(p, i).unwrap();
+        b.load(p, Some(mask), None).unwrap()
+    };
+    let (xv, yv) = (load(x), load(y));
+    let sum = b.binary(BinaryOp::Add, xv, yv).unwrap();
+    let p = b.ptr_add(out, i).unwrap();
+    b.store(p, sum, Some(mask)).unwrap();
+    let n = n as usize;
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0), Arg::Buf(2, 0), Arg::Bits(n as u64)],
+        buffers: vec![bytes(&random_f32(1, n)), bytes(&random_f32(2, n)), vec![0x77; 4 * n]],
+        grid: [n.div_ceil(block) as u32, 1, 1],
+    }
+}
+
+#[test]
+fn vector_add_agrees() {
+    for options in some_options() {
+        vector_add(1000, 256, ParamHint::default()).agree_exactly(&options);
+        vector_add(1024, 1024, aligned(0)).agree_exactly(&options);
+        vector_add(3, 16, ParamHint::default()).agree_exactly(&options);
+    }
+}
+
+#[test]
+fn vector_add_moves_16_bytes_at_a_time() {
+    let case = vector_add(1 << 12, 1024, aligned(0));
+    let (_, report) = case.simulate(&Caps::ptx(90), &Options { num_warps: 8, num_stages: 1 });
+    assert!(report.is_coalesced(), "{report:?}");
+    let (tile, _, thread) =
+        tilewright_compiler::pipeline::to_thread(&case.func, &Caps::ptx(90), &Options { num_warps: 8, num_stages: 1 })
+            .unwrap();
+    let text = thread.to_string();
+    assert_eq!(text.matches("global_load").count(), 2, "{tile}{text}");
+}
+
+/// A kernel that reads `x: T[rows, columns]` through a view, applies `f`, and stores the result through a view.
+fn map_view(
+    dtype: DType,
+    dims: [usize; 2],
+    tile: [usize; 2],
+    out: (DType, Vec<usize>),
+    f: impl FnOnce(&mut Builder, Value) -> Value,
+) -> Case {
+    let mut b = Builder::new("map_view");
+    let one = ParamHint { divisor: 1, known: Some(1), alias_class: 0 };
+    let any = ParamHint::default();
+    let x = b.param_view("x", dtype, 2, DType::I32, &[aligned(0), any, any, any, one]);
+    let out_ptr = b.param_ptr("out", out.0, aligned(1));
+    let zero = b.const_i64(DType::I32, 0).unwrap();
+    let v = b.view_load(&x, &[zero, zero], tile, None).unwrap();
+    let y = f(&mut b, v);
+    // Stored in row-major order.
+    let shape = b.ty(y).shape.clone();
+    let n = shape.elements();
+    let index = b.arange(0, n).unwrap();
+    let index = b.reshape(index, shape).unwrap();
+    let p = b.ptr_add(out_ptr, index).unwrap();
+    b.store(p, y, None).unwrap();
+    let [rows, columns] = dims.map(|d| Arg::Bits(d as u64));
+    let x: Vec<f32> = random_f32(7, dims[0] * dims[1]).iter().map(|x| (x * 8.0).round()).collect();
+    let x: Vec<u8> = match dtype {
+        DType::F32 => bytes(&x),
+        DType::I32 => bytes(&x.iter().map(|&x| x as i32).collect::<Vec<_>>()),
+        DType::I8 => bytes(&x.iter().map(|&x| x as i8).collect::<Vec<_>>()),
+        DType::F16 => x.iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()).collect(),
+        DType::I64 => bytes(&x.iter().map(|&x| x as i64).collect::<Vec<_>>()),
+        DType::F64 => bytes(&x.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()),
+        other => unreachable!("no test uses {other}"),
+    };
+    assert_eq!(out.1.iter().product::<usize>(), n, "the output has the result's size");
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), rows, columns, columns, Arg::Bits(1), Arg::Buf(1, 0)],
+        buffers: vec![x, vec![0x77; n * out.0.bytes()]],
+        grid: [1, 1, 1],
+    }
+}
+
+const NUMBERS: [DType; 6] = [DType::F32, DType::I32, DType::I8, DType::F16, DType::I64, DType::F64];
+
+#[test]
+fn views_are_padded() {
+    for options in some_options() {
+        for dtype in NUMBERS {
+            let case = map_view(dtype, [13, 37], [16, 64], (dtype, vec![16, 64]), |_, x| x);
+            case.agree_exactly(&options);
+        }
+    }
+}
+
+#[test]
+fn reductions_agree() {
+    for options in some_options() {
+        for dtype in NUMBERS {
+            for (axis, kept) in [(0, 64), (1, 16)] {
+                for op in [ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min] {
+                    let out = if op == ReduceOp::Sum { tilewright_compiler::tile::rules::sum_dtype(dtype) } else { dtype };
+                    let case = map_view(dtype, [16, 64], [16, 64], (out, vec![kept]), |b, x| b.reduce(op, x, axis).unwrap());
+                    // The inputs are small whole numbers: sums are exact in every order.
+                    case.agree_exactly(&options);
+                }
+                for max in [false, true] {
+                    let case =
+                        map_view(dtype, [16, 64], [16, 64], (DType::I32, vec![kept]), |b, x| b.arg_reduce(max, x, axis).unwrap());
+                    case.agree_exactly(&options);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_reductions_agree() {
+    for options in some_options() {
+        let case = map_view(DType::F32, [32, 64], [32, 64], (DType::F32, vec![1]), |b, x| {
+            let rows = b.reduce(ReduceOp::Sum, x, 1).unwrap();
+            let all = b.reduce(ReduceOp::Sum, rows, 0).unwrap();
+            b.reshape(all, [1]).unwrap()
+        });
+        case.agree_exactly(&options);
+    }
+}
+
+#[test]
+fn layouts_are_converted() {
+    for options in some_options() {
+        for dtype in NUMBERS {
+            let transposed =
+                map_view(dtype, [32, 64], [32, 64], (dtype, vec![64, 32]), |b, x| b.transpose(x).unwrap());
+            transposed.agree_exactly(&options);
+            // A tile and its transpose meet in one op.
+            let both = map_view(dtype, [32, 32], [32, 32], (dtype, vec![32, 32]), |b, x| {
+                let t = b.transpose(x).unwrap();
+                b.binary(BinaryOp::Sub, x, t).unwrap()
+            });
+            both.agree_exactly(&options);
+        }
+        let reshaped = map_view(DType::F32, [8, 64], [8, 64], (DType::F32, vec![64]), |b, x| {
+            let x = b.reshape(x, [8, 8, 8]).unwrap();
+            let x = b.permute(x, &[2, 0, 1]).unwrap();
+            let x = b.reduce(ReduceOp::Max, x, 1).unwrap();
+            b.reshape(x, [64]).unwrap()
+        });
+        reshaped.agree_exactly(&options);
+    }
+}
+
+#[test]
+fn rows_minus_their_maximum_agree() {
+    for options in some_options() {
+        let case = map_view(DType::F32, [16, 100], [16, 128], (DType::F32, vec![16, 128]), |b, x| {
+            let m = b.reduce(ReduceOp::Max, x, 1).unwrap();
+            let m = b.expand_dims(m, 1).unwrap();
+            let d = b.binary(BinaryOp::Sub, x, m).unwrap();
+            let e = b.unary(UnaryOp::Exp, d).unwrap();
+            let s = b.reduce(ReduceOp::Sum, e, 1).unwrap();
+            let s = b.expand_dims(s, 1).unwrap();
+            b.binary(BinaryOp::Div, e, s).unwrap()
+        });
+        case.agree_f32(&options, 1e-6);
+    }
+}
+
+/// `c[m, n] = a[m, k] b[k, n]` in tiles, for ragged sizes; `transposed` reads `b` from memory as `[n, k]`.
+fn matmul(dtype: DType, [m, n, k]: [usize; 3], [bm, bn, bk]: [usize; 3], transposed: bool, precision: DotPrecision) -> Case {
+    let mut b = Builder::new("matmul");
+    let one = ParamHint { divisor: 1, known: Some(1), alias_class: 0 };
+    let by = |x: usize| ParamHint { divisor: 1 << x.trailing_zeros().min(4), known: None, alias_class: 0 };
+    let view = |b: &mut Builder, name, rows: usize, columns: usize, class| {
+        b.param_view(name, dtype, 2, DType::I32, &[aligned(class), by(rows), by(columns), by(columns), one])
+    };
+    let x = view(&mut b, "a", m, k, 0);
+    let y = if transposed { view(&mut b, "b", n, k, 1) } else { view(&mut b, "b", k, n, 1) };
+    let any = ParamHint::default();
+    let z = b.param_view("c", DType::F32, 2, DType::I32, &[aligned(2), any, by(n), by(n), one]);
+    let mut tile_at = |axis, size: usize| {
+        let pid = b.program_id(axis).unwrap();
+        let size = b.const_i64(DType::I32, size as i64).unwrap();
+        b.binary(BinaryOp::Mul, pid, size).unwrap()
+    };
+    let (m0, n0) = (tile_at(0, bm), tile_at(1, bn));
+    let acc = b.full(TileType::new(DType::F32, [bm, bn]), tilewright_compiler::tile::Constant(0)).unwrap();
+    let (lo, step) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, bk as i64).unwrap());
+    let hi = x.dims[1];
+    let (k0, carried) = b.begin_for(lo, hi, step, &[acc]).unwrap();
+    let xt = b.view_load(&x, &[m0, k0], [bm, bk], None).unwrap();
+    let yt = if transposed {
+        let t = b.view_load(&y, &[n0, k0], [bn, bk], None).unwrap();
+        b.transpose(t).unwrap()
+    } else {
+        b.view_load(&y, &[k0, n0], [bk, bn], None).unwrap()
+    };
+    let next = b.dot(xt, yt, carried[0], precision).unwrap();
+    let acc = b.end_for(&[next]).unwrap();
+    b.view_store(&z, &[m0, n0], acc[0]).unwrap();
+    let numbers = |seed, len| -> Vec<u8> {
+        let x: Vec<f32> = random_f32(seed, len).iter().map(|x| (x * 8.0).round()).collect();
+        match dtype {
+            DType::F32 => bytes(&x),
+            DType::F16 => x.iter().flat_map(|&x| half::f16::from_f32(x).to_le_bytes()).collect(),
+            _ => x.iter().flat_map(|&x| half::bf16::from_f32(x).to_le_bytes()).collect(),
+        }
+    };
+    let bits = |x: usize| Arg::Bits(x as u64);
+    let (br, bc) = if transposed { (n, k) } else { (k, n) };
+    let args = vec![
+        Arg::Buf(0, 0), bits(m), bits(k), bits(k), bits(1),
+        Arg::Buf(1, 0), bits(br), bits(bc), bits(bc), bits(1),
+        Arg::Buf(2, 0), bits(m), bits(n), bits(n), bits(1),
+    ];
+    Case {
+        func: b.finish(),
+        args,
+        buffers: vec![numbers(3, m * k), numbers(4, k * n), vec![0x77; 4 * m * n]],
+        grid: [m.div_ceil(bm) as u32, n.div_ceil(bn) as u32, 1],
+    }
+}
+
+#[test]
+fn matmul_agrees() {
+    // Small whole numbers: every order of summation gives the same bits.
+    for dtype in [DType::F16, DType::BF16, DType::F32] {
+        for transposed in [false, true] {
+            for options in some_options() {
+                matmul(dtype, [64, 64, 64], [32, 32, 32], transposed, DotPrecision::Ieee).agree_exactly(&options);
+                matmul(dtype, [72, 40, 104], [64, 32, 32], transposed, DotPrecision::Ieee).agree_exactly(&options);
+            }
+            matmul(dtype, [33, 17, 19], [16, 16, 16], transposed, DotPrecision::Ieee).agree_exactly(&Options::default());
+            matmul(dtype, [5, 3, 7], [8, 8, 8], transposed, DotPrecision::Ieee).agree_exactly(&Options::default());
+        }
+    }
+    for transposed in [false, true] {
+        matmul(DType::F32, [72, 40, 104], [64, 32, 32], transposed, DotPrecision::Tf32).agree_exactly(&Options::default());
+    }
+}
+
+#[test]
+fn matmul_uses_tensor_cores_without_bank_conflicts() {
+    for transposed in [false, true] {
+        let case = matmul(DType::F16, [128, 128, 128], [128, 128, 32], transposed, DotPrecision::Ieee);
+        let options = Options { num_warps: 4, num_stages: 3 };
+        let (_, report) = case.simulate(&Caps::ptx(90), &options);
+        assert_eq!(report.bank_conflicts(), 0, "{report:?}");
+        let (_, _, thread) = tilewright_compiler::pipeline::to_thread(&case.func, &Caps::ptx(90), &options).unwrap();
+        let text = thread.to_string();
+        // 2 steps of k, 4 x 8 products a step.
+        assert_eq!(text.matches(" mma").count(), 64, "{text}");
+        assert!(text.contains("cp_async"), "{text}");
+    }
+}
+
+#[test]
+fn loops_run_as_often_as_they_should() {
+    // x[i] = i + 1; the sum over range(88, -1, -8) with a step known only at run time is 540.
+    let mut b = Builder::new("reverse");
+    let x = b.param_ptr("x", DType::F32, aligned(0));
+    let out = b.param_ptr("out", DType::F32, aligned(1));
+    let [lo, hi, step] = ["lo", "hi", "step"].map(|name| b.param_scalar(name, DType::I32, ParamHint::default()));
+    let zero = b.const_f64(DType::F32, 0.0).unwrap();
+    let (i, carried) = b.begin_for(lo, hi, step, &[zero]).unwrap();
+    let p = b.ptr_add(x, i).unwrap();
+    let v = b.load(p, None, None).unwrap();
+    let sum = b.binary(BinaryOp::Add, carried[0], v).unwrap();
+    let sum = b.end_for(&[sum]).unwrap()[0];
+    b.store(out, sum, None).unwrap();
+    let func = b.finish();
+    let data: Vec<f32> = (0..96).map(|i| i as f32 + 1.0).collect();
+    let cases = [(88, -1, -8, 540.0), (0, 96, 1, 4656.0), (5, 5, 1, 0.0), (0, 10, 0, 0.0), (0, 9, 4, 1.0 + 5.0 + 9.0), (7, 0, 3, 0.0)];
+    for (lo, hi, step, expected) in cases {
+        let case = Case {
+            func: func.clone(),
+            args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0), int(lo), int(hi), int(step)],
+            buffers: vec![bytes(&data), vec![0x77; 4]],
+            grid: [1, 1, 1],
+        };
+        assert_eq!(case.interpret()[1], bytes(&[expected as f32]), "{lo} {hi} {step}");
+        case.agree_exactly(&Options::default());
+    }
+}
+
+fn int(x: i32) -> Arg {
+    Arg::Bits(u64::from(x as u32))
+}
+
+#[test]
+fn in_place_updates_wait_for_each_other() {
+    // Each element becomes the one that lay before it: loads of all threads come before stores of any.
+    let mut b = Builder::new("shift");
+    let x = b.param_ptr("x", DType::I32, aligned(0));
+    let lanes = b.arange(0, 256).unwrap();
+    let p = b.ptr_add(x, lanes).unwrap();
+    let one = b.const_i64(DType::I32, 1).unwrap();
+    let q = b.ptr_add(p, one).unwrap();
+    let (lo, hi) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 3).unwrap());
+    b.begin_for(lo, hi, one, &[]).unwrap();
+    let v = b.load(p, None, None).unwrap();
+    b.store(q, v, None).unwrap();
+    b.end_for(&[]).unwrap();
+    let data: Vec<i32> = (0..257).collect();
+    let case = Case { func: b.finish(), args: vec![Arg::Buf(0, 0)], buffers: vec![bytes(&data)], grid: [1, 1, 1] };
+    for options in some_options() {
+        case.agree_exactly(&options);
+    }
+}
