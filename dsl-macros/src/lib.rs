@@ -1,1 +1,41 @@
-//! The `#[kernel]` and `#[device_fn]` attribute macros.
+//! The `#[kernel]` and `#[device_fn]` attribute macros, and `#[derive(Carry)]`.
+//!
+//! They rewrite a function into ordinary Rust that builds Tile IR when it runs; what each construct becomes is told in
+//! `body` (expressions) and `control` (`if`, `while`, `for`). All logic takes and gives `proc_macro2` streams, so that
+//! unit tests can run it. On a mistake the macros give spanned errors together with an item of the same name and
+//! signature, so that one mistake does not hide the rest of the crate from the compiler or an editor.
+
+mod analysis;
+mod args;
+mod body;
+mod carry;
+mod control;
+mod diag;
+mod kernel;
+
+use proc_macro::TokenStream;
+
+/// Makes a function a kernel: see the crate `tilewright` for the language.
+///
+/// `#[kernel]`, `#[kernel(fp_fusion)]` (products and sums written apart may be contracted),
+/// `#[kernel(crate = path)]` (where the crate `tilewright` is found; `::tilewright` by default).
+#[proc_macro_attribute]
+pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand_kernel(attr.into(), item.into()).into()
+}
+
+/// Makes a function callable from kernels with the same language in its body.
+///
+/// `#[device_fn]`, `#[device_fn(crate = path)]`.
+#[proc_macro_attribute]
+pub fn device_fn(attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand_device_fn(attr.into(), item.into()).into()
+}
+
+/// Lets a struct of tiles and pointers be changed by device loops and branches.
+///
+/// `#[carry(crate = path)]` says where the crate `tilewright` is found.
+#[proc_macro_derive(Carry, attributes(carry))]
+pub fn derive_carry(item: TokenStream) -> TokenStream {
+    carry::expand(item.into()).into()
+}

@@ -1,0 +1,348 @@
+//! Kernels as users write them, and the Tile IR they build.
+
+#[path = "support/mod.rs"]
+mod tilewright;
+
+use std::marker::PhantomData;
+use tilewright::dsl::*;
+use tilewright::{KernelArg, Slice, View};
+use tilewright_compiler::dtype::DType;
+use tilewright_compiler::tile::{Function, Region};
+
+/// The mnemonics of a region, regions in braces.
+fn outline(f: &Function, region: Region) -> String {
+    let ops: Vec<String> = f.regions[region]
+        .ops
+        .iter()
+        .map(|&op| {
+            let data = &f.ops[op];
+            let inner: Vec<String> = data.regions.iter().map(|&r| format!("{{ {} }}", outline(f, r))).collect();
+            std::iter::once(data.op.mnemonic()).chain(inner).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    ops.join(" ")
+}
+
+fn build(def: &KernelDef) -> Function {
+    def.build(&Specialization::general()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The outline without constants and broadcasts, which say little.
+fn ops(def: &KernelDef) -> String {
+    let f = build(def);
+    outline(&f, f.body).split(' ').filter(|w| !matches!(*w, "const" | "broadcast")).collect::<Vec<_>>().join(" ")
+}
+
+/// Adds two vectors, in the style of pointers and masks.
+#[kernel(crate = crate::tilewright)]
+fn vector_add(x: Ptr<f32>, y: Ptr<f32>, out: Ptr<f32>, n: i32, #[comptime] block: usize) {
+    let offsets = program_id(0) * block + arange(0, block);
+    let mask = offsets < n;
+    let sum = (x + offsets).load_if(mask) + (y + offsets).load_or(mask, 0.0);
+    (out + offsets).store_if(mask, sum);
+}
+
+#[kernel(crate = crate::tilewright)]
+fn softmax<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usize) {
+    let row = program_id(0);
+    let v = x.load_or([row, 0], [1, block], -inf()).to::<f32>();
+    let e = exp(v - max(v, 1));
+    y.store([row, 0], (e / sum(e, 1)).to::<T>());
+}
+
+#[kernel(crate = crate::tilewright)]
+fn matmul<T: Float>(
+    a: In<T, 2>,
+    b: In<T, 2>,
+    c: Out<T, 2>,
+    k: i32,
+    #[comptime] bm: usize,
+    #[comptime] bn: usize,
+    #[comptime] bk: usize,
+) {
+    let (m0, n0) = (program_id(0) * bm, program_id(1) * bn);
+    let mut acc = zeros::<f32>([bm, bn]);
+    for k0 in (0..k).step_by(bk) {
+        acc = dot(a.load([m0, k0], [bm, bk]), b.load([k0, n0], [bk, bn]), acc);
+    }
+    c.store([m0, n0], acc.to::<T>());
+}
+
+/// Layer norm of one row by pointers: two passes over the row, each a device loop with promoted scalars.
+#[kernel(crate = crate::tilewright)]
+fn layer_norm(x: Ptr<f32>, w: Ptr<f32>, y: Ptr<f32>, stride: i32, n: i32, eps: f32, #[comptime] block: usize) {
+    let row = x + program_id(0) * stride;
+    let out = y + program_id(0) * stride;
+    let lanes = arange(0, block);
+    let mut total = 0.0;
+    let mut squares = zeros::<f32>([block]);
+    for start in range(0, n, block) {
+        let v = (row + (start + lanes)).load_or(start + lanes < n, 0.0);
+        total += sum(v, 0);
+        squares += v * v;
+    }
+    let mean = total / n.to::<f32>();
+    let rstd = rsqrt(sum(squares, 0) / n.to::<f32>() - mean * mean + eps);
+    for start in range(0, n, block) {
+        let at = start + lanes;
+        let mask = at < n && at >= 0;
+        let v = (row + at).load_or(mask, 0.0);
+        (out + at).store_if(mask, (v - mean) * rstd * (w + at).load_if(mask));
+    }
+}
+
+#[test]
+fn vector_add_is_built() {
+    let def = vector_add::definition(128);
+    assert_eq!(def.id.path, "dsl_kernels::vector_add");
+    assert_eq!(def.id.comptime, [ComptimeValue::Int(128)]);
+    assert_eq!(ops(&def), "program_id mul arange add lt ptr_add load ptr_add load add ptr_add store yield");
+    let f = build(&def);
+    let names: Vec<_> = f.params.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["x", "y", "out", "n"]);
+}
+
+#[test]
+fn softmax_is_built_for_every_float() {
+    for def in [softmax::definition::<f16>(256), softmax::definition::<bf16>(256)] {
+        assert_eq!(
+            ops(&def),
+            "program_id view_load cast reduce_max reshape sub exp reduce_sum reshape div cast view_store yield"
+        );
+    }
+    assert_eq!(softmax::definition::<f16>(256).id.dtypes, [DType::F16]);
+    assert_ne!(softmax::definition::<f16>(256), softmax::definition::<f16>(128));
+    let f = build(&softmax::definition::<f32>(256));
+    assert_eq!(f.hints.len(), 10, "base, two extents and two strides of two views");
+}
+
+#[test]
+fn matmul_is_built() {
+    assert_eq!(
+        ops(&matmul::definition::<f16>(64, 128, 32)),
+        "program_id mul program_id mul for { view_load view_load dot yield } cast view_store yield"
+    );
+}
+
+#[test]
+fn layer_norm_is_built() {
+    let text = ops(&layer_norm::definition(512));
+    assert_eq!(text.matches("for {").count(), 2, "{text}");
+    assert!(text.contains("reduce_sum reshape add") || text.contains("reduce_sum add"), "{text}");
+}
+
+#[test]
+fn the_launcher_passes_arguments_in_order() {
+    let view = || View::<f16, 2>(PhantomData);
+    let launch = softmax::<f16>(view(), view(), 64);
+    assert_eq!(launch.args, [("x", KernelArg::View(Access::In)), ("y", KernelArg::View(Access::Out))]);
+    assert_eq!(launch.def, softmax::definition::<f16>(64));
+    let slice = || Slice::<f32>(PhantomData);
+    let launch = vector_add(slice(), slice(), slice(), 5, 64);
+    assert_eq!(launch.args[3], ("n", KernelArg::Scalar("i32")));
+}
+
+#[test]
+fn hints_and_the_index_type_come_from_the_specialisation() {
+    let mut spec = Specialization { index: DType::I32, ..Specialization::general() };
+    spec.hints =
+        (0..10).map(|i| tilewright_compiler::tile::ParamHint { divisor: 1 << i, ..Default::default() }).collect();
+    spec.fp_fusion = true;
+    let f = softmax::definition::<f32>(64).build(&spec).unwrap();
+    assert!(f.fp_fusion);
+    assert_eq!(f.hints, spec.hints);
+    assert_eq!(f.ty(f.flat_params(0)[3]).dtype(), DType::I32);
+}
+
+// ---- control flow -------------------------------------------------------------------------------------------------
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mode {
+    Double,
+    Square,
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn apply(x: Tile<f32>, f: impl Fn(Tile<f32>) -> Tile<f32>) -> Tile<f32> {
+    f(x)
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn relu<T: Float>(x: Tile<T>) -> Tile<T> {
+    where_(x > 0.0, x, 0.0)
+}
+
+#[kernel(crate = crate::tilewright)]
+fn host_control(x: Ptr<f32>, #[comptime] mode: Mode, #[comptime] name: &'static str, #[comptime] n: usize) {
+    let mut v = x.load();
+    if mode == Mode::Double && n > 1 {
+        v = v * 2.0;
+    } else if mode == Mode::Square {
+        v = v * v;
+    }
+    let mut parts = Vec::new();
+    for i in unroll(0..n) {
+        if i % 2 == 1 {
+            continue;
+        }
+        parts.push(v + i);
+    }
+    for part in &parts {
+        v += *part;
+    }
+    if name == "relu" {
+        v = relu(v);
+    }
+    let half = 0.5;
+    let scaled = apply(v, |t| 2.0 * t + half);
+    match mode {
+        Mode::Double => x.store(scaled),
+        Mode::Square => x.store(1.0 - scaled),
+    }
+}
+
+#[test]
+fn comptime_control_leaves_no_regions() {
+    assert_eq!(
+        ops(&host_control::definition(Mode::Double, "relu", 3)),
+        "load mul add add add add gt select mul add store yield"
+    );
+    assert_eq!(ops(&host_control::definition(Mode::Square, "", 0)), "load mul mul add sub store yield");
+    let id = host_control::definition(Mode::Square, "", 0).id;
+    assert_eq!(
+        id.comptime,
+        [ComptimeValue::Text("Square".into()), ComptimeValue::Text(String::new()), ComptimeValue::Int(0)]
+    );
+}
+
+#[derive(Clone, Copy, Carry)]
+#[carry(crate = crate::tilewright)]
+struct Running {
+    max: Tile<f32>,
+    sum: Tile<f32>,
+}
+
+#[kernel(crate = crate::tilewright)]
+fn device_control(x: Ptr<f32>, n: i32, m: i64) {
+    let mut state = Running { max: scalar(-inf()), sum: scalar(0.0) };
+    let mut count = 0;
+    let mut p = x;
+    let (mut a, mut b) = (scalar::<f32>(1.0), scalar::<f32>(2.0));
+    for i in 0..n {
+        let v = p.load();
+        if v > state.max {
+            state.sum = state.sum * exp(state.max - v) + 1.0;
+            state.max = v;
+        } else {
+            state.sum += exp(v - state.max);
+        }
+        (a, b) = (b, a + b);
+        p += 1;
+        count += i;
+    }
+    while count > 0 && a < 100.0 {
+        count -= 2;
+        a = a + 1.0;
+    }
+    let picked = if n > 3 || n == 0 {
+        a
+    } else if m < 7 {
+        b
+    } else {
+        state.sum
+    };
+    for j in 0..m {
+        (x + j).store(picked + 1.0);
+    }
+    let one = unroll_free(|t| if t > 0.0 { t } else { -t }, picked);
+    x.store(one + count.to::<f32>());
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn unroll_free(f: impl Fn(Tile<f32>) -> Tile<f32>, x: Tile<f32>) -> Tile<f32> {
+    f(x)
+}
+
+#[test]
+fn device_control_becomes_regions() {
+    let f = build(&device_control::definition());
+    let text = ops(&device_control::definition());
+    assert_eq!(
+        text,
+        "for { load gt if { sub exp mul add yield } { sub exp add yield } add ptr_add add yield } \
+         while { gt lt and condition } { sub add yield } \
+         gt eq or if { yield } { lt if { yield } { yield } yield } for { ptr_add add store yield } \
+         gt if { yield } { neg yield } cast add store yield"
+    );
+    let the_for = f.regions[f.body].ops.iter().find(|&&op| f.ops[op].op.mnemonic() == "for").unwrap();
+    assert_eq!(f.ops[*the_for].results.len(), 6, "max, sum, a, b, p and count");
+}
+
+#[kernel(crate = crate::tilewright)]
+fn mixed(x: Ptr<f32>, flag: i32, #[comptime] wide: bool) {
+    // The condition's type is found by rustc: the macro cannot know that `host` is a host value.
+    let host = identity(wide);
+    let mut names = vec!["a"];
+    if host {
+        names.push("b");
+        names = vec!["c", "d", "e"];
+    }
+    let text = if host { "yes" } else { "no" };
+    let v = x.load() + names.len() + text.len();
+    let both = host && flag != 0;
+    if both {
+        x.store(v);
+    }
+    if !wide || identity(true) {
+        x.store(v + 1);
+    }
+}
+
+fn identity(b: bool) -> bool {
+    b
+}
+
+#[test]
+fn conditions_of_unknown_kind_serve_both() {
+    assert_eq!(ops(&mixed::definition(true)), "load add add ne and if { store yield } { yield } add store yield");
+}
+
+#[kernel(crate = crate::tilewright)]
+fn operators<T: Float>(x: InOut<T, 1>, n: i32, u: u8) {
+    let v = x.load([n * 4], [16]);
+    let w = 2.0 * v - 1.0 / v + v * 3 - (-v);
+    let i = (1 << n) | (n >> 1) & 7 ^ n;
+    let j = 7 - i % 3 + floor_mod(i, 4) + cdiv(n, 3) + u.to::<i32>();
+    let even = j & 1 == 0;
+    let c = clamp(w, 0.0, 1) + T::lit(0.5) + fma(v, 2.0, w) + maximum(w, 1.0);
+    let r = where_(!even, c, w);
+    x.store([0], r * x.dim(0).to::<T>() + x.stride(0).to::<T>());
+    x.store([j], broadcast_to(squeeze(reshape(v, [1, 16]), 0), [16]));
+}
+
+#[test]
+fn operators_mix_tiles_and_numbers() {
+    let text = ops(&operators::definition::<f16>());
+    assert!(text.starts_with("mul view_load mul div sub mul add neg sub shl shr and xor or"), "{text}");
+}
+
+#[kernel(crate = crate::tilewright, fp_fusion)]
+fn constant_generic<const N: usize>(x: Ptr<i32>) {
+    x.broadcast_to([N]).store(arange(0, N));
+}
+
+#[test]
+fn constant_generics_and_options() {
+    let def = constant_generic::definition::<8>();
+    assert_eq!(def.id.comptime, [ComptimeValue::Int(8)]);
+    assert!(build(&def).fp_fusion);
+}
+
+#[test]
+fn kernels_may_be_written_inside_functions() {
+    #[kernel(crate = crate::tilewright)]
+    fn local(x: Ptr<i32>) {
+        x.store(1);
+    }
+    assert_eq!(ops(&local::definition()), "store yield");
+}

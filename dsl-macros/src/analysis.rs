@@ -1,0 +1,332 @@
+//! What can be told from a function's tokens alone: which outer variables a block assigns, and which expressions are
+//! surely host values or surely made from device values.
+
+use std::collections::{HashMap, HashSet};
+use syn::visit::{self, Visit};
+use syn::{BinOp, Block, Expr, Lit, Pat, UnOp};
+
+/// A variable or place assigned by a block, declared outside it.
+#[derive(Clone)]
+pub struct Place {
+    /// The variable's name.
+    pub root: String,
+    /// The place as written: `x`, `*x`, `self.x`.
+    pub text: String,
+    /// The place as an expression.
+    pub expr: Expr,
+}
+
+/// Finds assigned outer variables: by `=`, compound assignment, destructuring and `&mut`.
+#[derive(Default)]
+struct Assigned {
+    scopes: Vec<HashSet<String>>,
+    places: Vec<Place>,
+}
+
+/// The places assigned in `blocks` that are declared outside of them, in order of first assignment.
+pub fn assigned(blocks: &[&Block]) -> Vec<Place> {
+    let mut finder = Assigned::default();
+    for block in blocks {
+        finder.visit_block(block);
+    }
+    finder.places
+}
+
+/// The same for an expression.
+pub fn assigned_by(expr: &Expr) -> Vec<Place> {
+    let mut finder = Assigned::default();
+    finder.visit_expr(expr);
+    finder.places
+}
+
+/// The name, if the expression is one.
+pub fn name_of(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Path(p) if p.qself.is_none() => p.path.get_ident().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+impl Assigned {
+    fn scoped(&mut self, f: impl FnOnce(&mut Self)) {
+        self.scopes.push(HashSet::new());
+        f(self);
+        self.scopes.pop();
+    }
+
+    fn declare(&mut self, pat: &Pat) {
+        let names = pattern_names(pat);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.extend(names);
+        }
+    }
+
+    fn target(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Path(_) => self.add(expr, expr),
+            Expr::Field(f) if name_of(&f.base).as_deref() == Some("self") => self.add(&f.base, expr),
+            Expr::Field(f) => self.target(&f.base),
+            Expr::Index(i) => self.target(&i.expr),
+            Expr::Paren(p) => self.target(&p.expr),
+            Expr::Group(g) => self.target(&g.expr),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr),
+            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e)),
+            Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e)),
+            Expr::Call(c) => c.args.iter().for_each(|e| self.target(e)),
+            Expr::Struct(s) => s.fields.iter().for_each(|f| self.target(&f.expr)),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, root: &Expr, place: &Expr) {
+        let Some(name) = name_of(root) else { return };
+        let text = quote::quote!(#place).to_string().replace(' ', "");
+        if self.scopes.iter().any(|s| s.contains(&name)) || self.places.iter().any(|p| p.text == text) {
+            return;
+        }
+        self.places.push(Place { root: name, text, expr: place.clone() });
+    }
+}
+
+impl<'ast> Visit<'ast> for Assigned {
+    fn visit_block(&mut self, block: &'ast Block) {
+        self.scoped(|s| visit::visit_block(s, block));
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        visit::visit_local(self, local);
+        self.declare(&local.pat);
+    }
+
+    fn visit_item(&mut self, _item: &'ast syn::Item) {}
+
+    fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
+        self.target(&e.left);
+        visit::visit_expr_assign(self, e);
+    }
+
+    fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
+        if is_assign_op(&e.op) {
+            self.target(&e.left);
+        }
+        visit::visit_expr_binary(self, e);
+    }
+
+    fn visit_expr_reference(&mut self, e: &'ast syn::ExprReference) {
+        if e.mutability.is_some() {
+            self.target(&e.expr);
+        }
+        visit::visit_expr_reference(self, e);
+    }
+
+    fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
+        self.visit_expr(&e.expr);
+        self.declare(&e.pat);
+    }
+
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        self.scoped(|s| {
+            s.visit_expr(&e.cond);
+            s.visit_block(&e.then_branch);
+        });
+        if let Some((_, other)) = &e.else_branch {
+            self.visit_expr(other);
+        }
+    }
+
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.scoped(|s| visit::visit_expr_while(s, e));
+    }
+
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.visit_expr(&e.expr);
+        self.scoped(|s| {
+            s.declare(&e.pat);
+            s.visit_block(&e.body);
+        });
+    }
+
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        self.scoped(|s| {
+            e.inputs.iter().for_each(|p| s.declare(p));
+            s.visit_expr(&e.body);
+        });
+    }
+
+    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
+        self.scoped(|s| {
+            s.declare(&arm.pat);
+            visit::visit_arm(s, arm);
+        });
+    }
+}
+
+/// Is it `+=` or one of its kin?
+pub fn is_assign_op(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
+}
+
+/// The names a pattern binds.
+pub fn pattern_names(pat: &Pat) -> Vec<String> {
+    struct Names(Vec<String>);
+    impl<'ast> Visit<'ast> for Names {
+        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+            self.0.push(p.ident.to_string());
+            visit::visit_pat_ident(self, p);
+        }
+        fn visit_expr(&mut self, _e: &'ast Expr) {}
+    }
+    let mut names = Names(Vec::new());
+    names.visit_pat(pat);
+    names.0
+}
+
+/// Does the condition bind by `let`? Then it is plain Rust.
+pub fn has_let(expr: &Expr) -> bool {
+    match expr {
+        Expr::Let(_) => true,
+        Expr::Binary(b) => has_let(&b.left) || has_let(&b.right),
+        Expr::Paren(p) => has_let(&p.expr),
+        Expr::Group(g) => has_let(&g.expr),
+        _ => false,
+    }
+}
+
+/// A number literal, perhaps negative or in parentheses.
+pub fn number(expr: &Expr) -> Option<&Lit> {
+    match expr {
+        Expr::Lit(l) if matches!(l.lit, Lit::Int(_) | Lit::Float(_) | Lit::Bool(_)) => Some(&l.lit),
+        Expr::Unary(u) if matches!(u.op, UnOp::Neg(_)) => number(&u.expr).filter(|l| !matches!(l, Lit::Bool(_))),
+        Expr::Paren(p) => number(&p.expr),
+        Expr::Group(g) => number(&g.expr),
+        _ => None,
+    }
+}
+
+/// Does the expression consist of number literals alone?
+pub fn literals_only(expr: &Expr) -> bool {
+    match expr {
+        Expr::Binary(b) => literals_only(&b.left) && literals_only(&b.right),
+        Expr::Paren(p) => literals_only(&p.expr),
+        Expr::Group(g) => literals_only(&g.expr),
+        _ => number(expr).is_some_and(|l| !matches!(l, Lit::Bool(_))),
+    }
+}
+
+/// What is known of a variable.
+#[derive(Clone, Copy, Default)]
+pub struct Binding {
+    /// Surely a host value.
+    pub host: bool,
+    /// Surely made from device values.
+    pub device: bool,
+    /// Declared by `let x;` at this span.
+    pub uninit: Option<proc_macro2::Span>,
+}
+
+/// The variables in scope, innermost scope last.
+#[derive(Default)]
+pub struct Scopes(Vec<HashMap<String, Binding>>);
+
+impl Scopes {
+    /// Opens a scope.
+    pub fn push(&mut self) {
+        self.0.push(HashMap::new());
+    }
+
+    /// Closes the innermost scope.
+    pub fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    /// Declares a variable.
+    pub fn declare(&mut self, name: String, binding: Binding) {
+        if let Some(scope) = self.0.last_mut() {
+            scope.insert(name, binding);
+        }
+    }
+
+    /// Declares all variables of a pattern alike.
+    pub fn declare_all(&mut self, pat: &Pat, binding: Binding) {
+        for name in pattern_names(pat) {
+            self.declare(name, binding);
+        }
+    }
+
+    /// What is known of a variable.
+    pub fn get(&self, name: &str) -> Option<Binding> {
+        self.0.iter().rev().find_map(|s| s.get(name)).copied()
+    }
+
+    /// Is the expression surely a host value? "No" means "not known".
+    pub fn is_host(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Lit(_) => true,
+            Expr::Path(p) => match name_of(expr) {
+                Some(name) => self.get(&name).map_or_else(|| is_constant_name(&name), |b| b.host),
+                // `i32::MAX`, `Mode::Fast`: constants and enum variants.
+                None => {
+                    p.path.segments.len() > 1
+                        && p.path.segments.last().is_some_and(|s| s.ident.to_string().starts_with(char::is_uppercase))
+                }
+            },
+            Expr::Unary(u) => self.is_host(&u.expr),
+            Expr::Paren(p) => self.is_host(&p.expr),
+            Expr::Group(g) => self.is_host(&g.expr),
+            Expr::Reference(r) => self.is_host(&r.expr),
+            Expr::Field(f) => self.is_host(&f.base),
+            Expr::Index(i) => self.is_host(&i.expr) && self.is_host(&i.index),
+            // `as` is defined for host numbers alone.
+            Expr::Cast(_) => true,
+            Expr::Binary(b) => !is_assign_op(&b.op) && self.is_host(&b.left) && self.is_host(&b.right),
+            Expr::MethodCall(m) => self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a)),
+            Expr::Tuple(t) => t.elems.iter().all(|e| self.is_host(e)),
+            Expr::Array(a) => a.elems.iter().all(|e| self.is_host(e)),
+            Expr::Call(c) => called(c).is_some_and(|n| matches!(n.as_str(), "comptime" | "inf" | "nan")),
+            Expr::Macro(m) => m.mac.path.is_ident("cfg"),
+            _ => false,
+        }
+    }
+
+    /// Is the expression surely made from device values? "No" means "not known".
+    pub fn is_device(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Path(_) => name_of(expr).and_then(|n| self.get(&n)).is_some_and(|b| b.device),
+            Expr::Unary(u) => self.is_device(&u.expr),
+            Expr::Paren(p) => self.is_device(&p.expr),
+            Expr::Group(g) => self.is_device(&g.expr),
+            Expr::Binary(b) => !is_assign_op(&b.op) && (self.is_device(&b.left) || self.is_device(&b.right)),
+            Expr::MethodCall(m) => {
+                let method = m.method.to_string();
+                matches!(method.as_str(), "load" | "load_or" | "load_if" | "dim" | "stride" | "to" | "bitcast")
+                    && self.is_device(&m.receiver)
+            }
+            Expr::Call(c) => called(c).is_some_and(|n| matches!(n.as_str(), "program_id" | "num_programs")),
+            _ => false,
+        }
+    }
+}
+
+/// The last name of the path that is called.
+pub fn called(call: &syn::ExprCall) -> Option<String> {
+    match &*call.func {
+        Expr::Path(p) => p.path.segments.last().map(|s| s.ident.to_string()),
+        _ => None,
+    }
+}
+
+fn is_constant_name(name: &str) -> bool {
+    name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
+}

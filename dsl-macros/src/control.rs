@@ -1,0 +1,338 @@
+//! Rewriting `if`, `while` and `for`.
+//!
+//! - `if` on a condition that is surely a host value stays plain Rust. Any other `if` becomes code that serves both
+//!   kinds: `branch(condition)` chooses by the type of the condition.
+//! - `while` on a surely-host condition stays plain Rust; any other is a device loop.
+//! - `for` over a range is a device loop, unless `unroll(..)` is around the range; over anything else it is plain Rust.
+//!
+//! A device region changes the outer variables that its code assigns: they are handed over as `(&mut a, (&mut b, ()))`.
+
+use super::analysis::{self, Binding, Place, Scopes, assigned, assigned_by, has_let};
+use super::body::{Around, Rewriter, describe};
+use super::diag::start;
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::visit::{self, Visit};
+use syn::visit_mut::VisitMut;
+use syn::{Block, Expr, ExprForLoop, Lit, RangeLimits, Stmt};
+
+/// What a `for` loop runs over.
+enum Head {
+    /// A device loop: bounds and step.
+    Device(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
+    /// A host loop over the argument of `unroll`.
+    Unroll(Box<Expr>),
+    /// A host loop.
+    Host,
+    /// Something that is refused, with a message and advice.
+    Refused(&'static str, &'static str),
+}
+
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(p) => bare(&p.expr),
+        Expr::Group(g) => bare(&g.expr),
+        other => other,
+    }
+}
+
+fn head(expr: &Expr) -> Head {
+    let expr = bare(expr);
+    match expr {
+        Expr::Range(r) => match (&r.start, &r.end, &r.limits) {
+            (_, _, RangeLimits::Closed(_)) => Head::Refused(
+                "a device loop over an inclusive range",
+                "write `lo..hi + 1`, or `unroll(lo..=hi)` if both are host values",
+            ),
+            (Some(lo), Some(hi), _) => Head::Device(lo.clone(), hi.clone(), None),
+            _ => Head::Refused("a device loop needs both bounds", "write `0..n`"),
+        },
+        Expr::MethodCall(m) => {
+            let ranged = matches!(bare(&m.receiver), Expr::Range(_));
+            match (m.method.to_string().as_str(), m.args.first()) {
+                ("step_by", Some(step)) if ranged => match head(&m.receiver) {
+                    Head::Device(lo, hi, None) => Head::Device(lo, hi, Some(Box::new(step.clone()))),
+                    other => other,
+                },
+                ("rev", None) if ranged => Head::Refused(
+                    "a device loop over a reversed range",
+                    "write `range(hi - 1, lo - 1, -1)`, or `unroll((lo..hi).rev())` if both are host values",
+                ),
+                _ => Head::Host,
+            }
+        }
+        Expr::Call(c) => match analysis::called(c).as_deref() {
+            Some("range") => match c.args.iter().collect::<Vec<_>>()[..] {
+                [lo, hi, step] => {
+                    Head::Device(Box::new(lo.clone()), Box::new(hi.clone()), Some(Box::new(step.clone())))
+                }
+                _ => Head::Refused("`range` takes three arguments", "write `range(lo, hi, step)`"),
+            },
+            Some("unroll") => match c.args.iter().collect::<Vec<_>>()[..] {
+                [items] => Head::Unroll(Box::new(items.clone())),
+                _ => Head::Refused("`unroll` takes one argument", "write `unroll(0..n)`"),
+            },
+            _ => Head::Host,
+        },
+        _ => Head::Host,
+    }
+}
+
+/// Do these statements contain a device loop, or a branch surely decided by the device, that assigns `name`?
+pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
+    struct Finder<'a> {
+        scopes: &'a Scopes,
+        name: &'a str,
+        found: bool,
+    }
+    impl Finder<'_> {
+        fn check(&mut self, blocks: &[&Block]) {
+            self.found |= assigned(blocks).iter().any(|p| p.root == self.name);
+        }
+    }
+    impl<'ast> Visit<'ast> for Finder<'_> {
+        fn visit_item(&mut self, _item: &'ast syn::Item) {}
+        fn visit_expr_for_loop(&mut self, e: &'ast ExprForLoop) {
+            if matches!(head(&e.expr), Head::Device(..)) {
+                self.check(&[&e.body]);
+            }
+            visit::visit_expr_for_loop(self, e);
+        }
+        fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+            if !has_let(&e.cond) && !self.scopes.is_host(&e.cond) {
+                self.check(&[&e.body]);
+            }
+            visit::visit_expr_while(self, e);
+        }
+        fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+            if self.scopes.is_device(&e.cond) {
+                self.check(&[&e.then_branch]);
+                if let Some((_, other)) = &e.else_branch {
+                    self.found |= assigned_by(other).iter().any(|p| p.root == self.name);
+                }
+            }
+            visit::visit_expr_if(self, e);
+        }
+    }
+    let mut finder = Finder { scopes, name, found: false };
+    stmts.iter().for_each(|s| finder.visit_stmt(s));
+    finder.found
+}
+
+/// `(&mut a, (&mut b, ()))`
+fn handed_over(places: &[Place], span: Span) -> TokenStream {
+    places.iter().rev().fold(quote_spanned!(span=> ()), |rest, place| {
+        let expr = &place.expr;
+        quote_spanned!(span=> (&mut #expr, #rest))
+    })
+}
+
+fn names(places: &[Place]) -> TokenStream {
+    let names = places.iter().map(|p| &p.text);
+    quote!(&[#(#names),*])
+}
+
+impl Rewriter {
+    /// Refuses variables without a value before the region that changes them.
+    fn check_places(&mut self, places: &[Place], what: &str) {
+        for place in places {
+            if let Some(span) = self.scopes.get(&place.root).and_then(|b| b.uninit) {
+                self.errors.at_span(
+                    span,
+                    &format!("`{}` has no value before the {what} that assigns it", place.root),
+                    "give it a value here, or write `let x = if .. { .. } else { .. };`",
+                );
+            }
+        }
+    }
+
+    fn no_label(&mut self, label: &Option<syn::Label>) {
+        if let Some(label) = label {
+            self.errors.at(label, "a device loop takes no label", "`break` and `continue` cannot leave device loops");
+        }
+    }
+
+    /// Rewrites an `if`.
+    pub fn rewrite_if(&mut self, expr: &mut Expr) {
+        let Expr::If(e) = expr else { return };
+        if has_let(&e.cond) || self.scopes.is_host(&e.cond) {
+            self.scopes.push();
+            self.visit_expr_mut(&mut e.cond);
+            for name in let_names(&e.cond) {
+                self.scopes.declare(name, Binding::default());
+            }
+            self.visit_block_mut(&mut e.then_branch);
+            self.scopes.pop();
+            if let Some((_, other)) = &mut e.else_branch {
+                self.visit_expr_mut(other);
+            }
+            return;
+        }
+        let mut places = assigned(&[&e.then_branch]);
+        if let Some((_, other)) = &e.else_branch {
+            for place in assigned_by(other) {
+                if places.iter().all(|p| p.text != place.text) {
+                    places.push(place);
+                }
+            }
+        }
+        self.check_places(&places, "branch");
+        let span = start(&e.cond);
+        self.visit_expr_mut(&mut e.cond);
+        self.inside(Around::Branch, |s| {
+            s.visit_block_mut(&mut e.then_branch);
+            if let Some((_, other)) = &mut e.else_branch {
+                s.visit_expr_mut(other);
+            }
+        });
+        let (krate, cond, then) = (self.krate_at(span), &e.cond, &e.then_branch);
+        let other = match &e.else_branch {
+            Some((_, other)) => quote!(#other),
+            None => quote_spanned!(span=> {}),
+        };
+        let (vars, names) = (handed_over(&places, span), names(&places));
+        *expr = block(quote_spanned!(span=> {
+            let mut __tw_if = #krate::dsl::control::branch(#cond, #names);
+            let __tw_saved = __tw_if.save(#vars);
+            let __tw_then =
+                if __tw_if.enter_then() { ::core::option::Option::Some(#then) } else { ::core::option::Option::None };
+            __tw_if.end_then(&__tw_then, &__tw_saved, #vars);
+            let __tw_else =
+                if __tw_if.enter_else() { ::core::option::Option::Some(#other) } else { ::core::option::Option::None };
+            __tw_if.end(__tw_then, __tw_else, __tw_saved, #vars)
+        }));
+    }
+
+    /// Rewrites a `while`.
+    pub fn rewrite_while(&mut self, expr: &mut Expr) {
+        let Expr::While(e) = expr else { return };
+        if has_let(&e.cond) || self.scopes.is_host(&e.cond) {
+            self.scopes.push();
+            self.visit_expr_mut(&mut e.cond);
+            for name in let_names(&e.cond) {
+                self.scopes.declare(name, Binding::default());
+            }
+            self.inside(Around::HostLoop, |s| s.visit_block_mut(&mut e.body));
+            self.scopes.pop();
+            return;
+        }
+        self.no_label(&e.label);
+        let places = assigned(&[&e.body]);
+        self.check_places(&places, "loop");
+        let (span, at) = (e.while_token.span, start(&e.cond));
+        self.inside(Around::DeviceLoop, |s| {
+            s.visit_expr_mut(&mut e.cond);
+            s.visit_block_mut(&mut e.body);
+        });
+        let (krate, cond, body) = (self.krate_at(span), &e.cond, &e.body);
+        let (vars, names) = (handed_over(&places, span), names(&places));
+        let enter = quote_spanned!(at=> __tw_while.body(#cond, #vars));
+        *expr = block(quote_spanned!(span=> {
+            let mut __tw_while = #krate::dsl::control::while_loop(#vars, #names);
+            #enter;
+            #body
+            __tw_while.end(#vars);
+        }));
+    }
+
+    /// Rewrites a `for`.
+    pub fn rewrite_for(&mut self, expr: &mut Expr) {
+        let Expr::ForLoop(e) = expr else { return };
+        match head(&e.expr) {
+            Head::Refused(message, help) => self.errors.at(&e.expr, message, help),
+            Head::Host => {
+                let host = self.scopes.is_host(&e.expr);
+                self.visit_expr_mut(&mut e.expr);
+                self.host_loop(e, host);
+            }
+            Head::Unroll(mut items) => {
+                let host = match bare(&items) {
+                    Expr::Range(_) => true,
+                    Expr::MethodCall(m) => matches!(bare(&m.receiver), Expr::Range(_)),
+                    other => self.scopes.is_host(other),
+                };
+                self.visit_expr_mut(&mut items);
+                let span = start(&e.expr);
+                let krate = self.krate_at(span);
+                *e.expr = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::unroll(#items)));
+                self.host_loop(e, host);
+            }
+            Head::Device(lo, hi, step) => {
+                let e = e.clone();
+                *expr = self.device_for(e, *lo, *hi, step.map(|s| *s));
+            }
+        }
+    }
+
+    fn host_loop(&mut self, e: &mut ExprForLoop, host: bool) {
+        self.scoped(|s| {
+            s.scopes.declare_all(&e.pat, Binding { host, ..Binding::default() });
+            s.inside(Around::HostLoop, |s| s.visit_block_mut(&mut e.body));
+        });
+    }
+
+    /// A bound that is surely a host integer is passed as `i64`, which leaves no literal's type open.
+    fn bound(&mut self, mut bound: Expr) -> TokenStream {
+        if matches!(analysis::number(&bound), Some(Lit::Float(_) | Lit::Bool(_))) {
+            self.errors.at(&bound, "a loop bound is an integer", "count with integers, and convert inside the loop");
+        }
+        let host = self.scopes.is_host(&bound);
+        self.visit_expr_mut(&mut bound);
+        let span = start(&bound);
+        if host { quote_spanned!(span=> ((#bound) as i64)) } else { quote!(#bound) }
+    }
+
+    fn device_for(&mut self, mut e: ExprForLoop, lo: Expr, hi: Expr, step: Option<Expr>) -> Expr {
+        self.no_label(&e.label);
+        let places = assigned(&[&e.body]);
+        for place in &places {
+            if analysis::pattern_names(&e.pat).contains(&place.root) {
+                self.errors.at(
+                    &place.expr,
+                    &format!("the loop variable `{}` is assigned in the loop", describe(&place.expr)),
+                    "a device loop counts by itself; use another variable",
+                );
+            }
+        }
+        self.check_places(&places, "loop");
+        let span = e.for_token.span;
+        let (lo, hi) = (self.bound(lo), self.bound(hi));
+        let step = match step {
+            Some(step) => self.bound(step),
+            None => quote_spanned!(span=> 1i64),
+        };
+        self.scoped(|s| {
+            s.scopes.declare_all(&e.pat, Binding { device: true, ..Binding::default() });
+            s.inside(Around::DeviceLoop, |s| s.visit_block_mut(&mut e.body));
+        });
+        let (krate, pat, body) = (self.krate_at(span), &e.pat, &e.body);
+        let (vars, names) = (handed_over(&places, span), names(&places));
+        block(quote_spanned!(span=> {
+            let mut __tw_for = #krate::dsl::control::for_loop(#lo, #hi, #step, #names);
+            let __tw_saved = __tw_for.open(#vars);
+            {
+                let #pat = __tw_for.index();
+                #body
+            }
+            __tw_for.close(__tw_saved, #vars);
+        }))
+    }
+}
+
+/// The names that the `let`s of a condition bind.
+fn let_names(cond: &Expr) -> Vec<String> {
+    match cond {
+        Expr::Let(l) => analysis::pattern_names(&l.pat),
+        Expr::Binary(b) => [let_names(&b.left), let_names(&b.right)].concat(),
+        Expr::Paren(p) => let_names(&p.expr),
+        _ => Vec::new(),
+    }
+}
+
+/// Generated code as a block expression: unlike free tokens it may stand as a statement.
+fn block(tokens: TokenStream) -> Expr {
+    match syn::parse2::<syn::ExprBlock>(tokens.clone()) {
+        Ok(block) => Expr::Block(block),
+        Err(_) => Expr::Verbatim(tokens),
+    }
+}
