@@ -33,3 +33,6 @@ pub mod tile;
 
 pub use dtype::DType;
 pub use error::{Error, Loc, Result};
+
+/// Changes whenever this crate's sources change: part of the address of cached code.
+pub const CODEGEN_FINGERPRINT: &str = env!("TILEWRIGHT_CODEGEN_FINGERPRINT");

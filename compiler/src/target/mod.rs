@@ -151,6 +151,19 @@ pub enum Code {
     OpenClC(String),
 }
 
+impl Code {
+    /// The code for people to read: PTX and OpenCL C as they are, SPIR-V disassembled.
+    pub fn text(&self) -> String {
+        match self {
+            Code::Ptx(text) | Code::OpenClC(text) => text.clone(),
+            Code::SpirV(words) => match rspirv::dr::load_words(words) {
+                Ok(module) => rspirv::binary::Disassemble::disassemble(&module),
+                Err(e) => format!("; not valid SPIR-V: {e:?}\n"),
+            },
+        }
+    }
+}
+
 /// A kernel compiled for a target: all that a launch needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compiled {

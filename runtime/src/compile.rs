@@ -1,0 +1,171 @@
+//! From a kernel and the facts of its arguments to a kernel on a device.
+
+use crate::args::{self, KernelArg};
+use crate::backend::{Assembled, Image, Target};
+use crate::cache::entry::Entry;
+use crate::cache::key::CacheKey;
+use crate::cache::store::{Lookup, Store};
+use crate::device::DeviceInner;
+use crate::dump::Dump;
+use crate::error::{Error, Result};
+use crate::launch::CompiledKernel;
+use crate::metadata::{CacheOutcome, Metadata, Resources};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tilewright_compiler::dsl::{KernelDef, Specialization};
+use tilewright_compiler::pipeline::{self, Options};
+use tilewright_compiler::target::{Caps, Code, Compiled};
+use tilewright_compiler::thread::AbiTy;
+use tilewright_compiler::tile::Function;
+
+/// Builds, compiles (or finds on disk) and loads one variant of a kernel.
+pub(crate) fn compile(
+    device: &DeviceInner,
+    def: &KernelDef,
+    args: &[(&'static str, KernelArg<'_>)],
+    spec: &Specialization,
+    options: &Options,
+) -> Result<Arc<CompiledKernel>> {
+    let start = Instant::now();
+    let func = def.build(spec)?;
+    let build_time = start.elapsed();
+    args::check(def.name, args, &func.params)?;
+
+    let backend = &device.backend;
+    let mut dump = Dump::from_env(&func.name, &backend.info().name);
+    if let Some(dump) = &mut dump {
+        dump.write("tile.txt", ir_text(&func));
+    }
+    let metadata = Metadata {
+        name: func.name.clone(),
+        device: backend.info().name.clone(),
+        threads: 1,
+        shared_bytes: 0,
+        resources: Resources::default(),
+        build_time,
+        compile_time: Duration::ZERO,
+        driver_time: Duration::ZERO,
+        cache: CacheOutcome::Off,
+    };
+    match backend.target() {
+        Target::Interpreter => {
+            let start = Instant::now();
+            let loaded = backend.load(&Image::Tile(&func))?;
+            device.counters.compilations.fetch_add(1, Relaxed);
+            let metadata = Metadata { compile_time: start.elapsed(), ..metadata };
+            Ok(Arc::new(CompiledKernel { loaded, compiled: None, metadata }))
+        }
+        Target::Code(caps) => compile_code(device, &func, caps, options, dump, metadata),
+    }
+}
+
+/// The text of Tile IR, which is also what addresses it in the cache.
+pub(crate) fn ir_text(func: &Function) -> String {
+    format!("{func:?}")
+}
+
+fn compile_code(
+    device: &DeviceInner,
+    func: &Function,
+    caps: &Caps,
+    options: &Options,
+    mut dump: Option<Dump>,
+    mut metadata: Metadata,
+) -> Result<Arc<CompiledKernel>> {
+    let backend = device.backend.as_ref();
+    let store = Store::from_env();
+    let key = CacheKey::new(&ir_text(func), options, caps, backend.driver());
+    // While dumping, every stage is to happen.
+    if let (Some(store), None) = (&store, &dump) {
+        match store.load(&key) {
+            Lookup::Found(entry) => {
+                let start = Instant::now();
+                // A verified entry that the driver refuses (an update in place, say) is as good as none.
+                if let Ok(kernel) =
+                    load(device, func, entry.compiled, entry.binary.as_deref(), entry.resources, &metadata)
+                {
+                    device.counters.disk_hits.fetch_add(1, Relaxed);
+                    return Ok(finish(kernel, start.elapsed(), CacheOutcome::Hit));
+                }
+                store.remove(&key);
+                device.counters.disk_corrupt.fetch_add(1, Relaxed);
+            }
+            Lookup::Corrupt => {
+                device.counters.disk_corrupt.fetch_add(1, Relaxed);
+            }
+            Lookup::Absent => {}
+        }
+    }
+
+    let start = Instant::now();
+    let compiled = pipeline::compile(func, caps, options)?;
+    metadata.compile_time = start.elapsed();
+    device.counters.compilations.fetch_add(1, Relaxed);
+    if let Some(dump) = &mut dump {
+        let name = match compiled.code {
+            Code::Ptx(_) => "code.ptx",
+            Code::SpirV(_) => "code.spvasm",
+            Code::OpenClC(_) => "code.cl",
+        };
+        dump.write(name, compiled.code.text());
+    }
+    let start = Instant::now();
+    let Assembled { binary, log, resources } = backend.assemble(&compiled)?;
+    if let Some(dump) = &mut dump
+        && !log.is_empty()
+    {
+        dump.write("assembler.log", &log);
+    }
+    let kernel = load(device, func, compiled, binary.as_deref(), resources, &metadata)?;
+    let driver_time = start.elapsed();
+    if let (Some(store), Some(compiled)) = (&store, &kernel.compiled) {
+        let entry = Entry { compiled: compiled.clone(), binary, resources: kernel.metadata.resources };
+        if store.save(&key, &entry).is_err() {
+            device.counters.disk_write_failures.fetch_add(1, Relaxed);
+        }
+    }
+    let outcome = if store.is_some() { CacheOutcome::Miss } else { CacheOutcome::Off };
+    Ok(finish(kernel, driver_time, outcome))
+}
+
+fn load(
+    device: &DeviceInner,
+    func: &Function,
+    compiled: Compiled,
+    binary: Option<&[u8]>,
+    resources: Resources,
+    metadata: &Metadata,
+) -> Result<CompiledKernel> {
+    check_abi(func, &compiled)?;
+    let loaded = device.backend.load(&Image::Code { compiled: &compiled, binary })?;
+    let metadata = Metadata {
+        threads: compiled.threads,
+        shared_bytes: compiled.shared_bytes,
+        resources: loaded.resources().or(resources),
+        ..metadata.clone()
+    };
+    Ok(CompiledKernel { loaded, compiled: Some(compiled), metadata })
+}
+
+fn finish(mut kernel: CompiledKernel, driver_time: Duration, cache: CacheOutcome) -> Arc<CompiledKernel> {
+    kernel.metadata.driver_time = driver_time;
+    kernel.metadata.cache = cache;
+    Arc::new(kernel)
+}
+
+/// The launch packs one word for each flattened parameter; code that expects others would read beyond them.
+fn check_abi(func: &Function, compiled: &Compiled) -> Result<()> {
+    let flat = &func.regions[func.body].params;
+    let fits = flat.len() == compiled.params.len()
+        && flat.iter().zip(&compiled.params).all(|(&v, p)| func.ty(v).elem.is_ptr() == (p.ty == AbiTy::Ptr));
+    if fits {
+        return Ok(());
+    }
+    Err(Error::Compile(tilewright_compiler::Error::Internal(format!(
+        "kernel `{}` has {} flattened parameters, but its code takes {}, or pointers at other places",
+        func.name,
+        flat.len(),
+        compiled.params.len()
+    ))))
+}
