@@ -63,7 +63,8 @@ struct Lowering<'a> {
 /// [`Error::Unsupported`] if the target lacks what the function needs.
 pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread::Function> {
     let params = abi(func);
-    let b = Builder::new(&func.name, params, schedule.threads(), schedule.lanes);
+    // Names of every target language's own stay out of the way.
+    let b = Builder::new(format!("tw_{}", func.name), params, schedule.threads(), schedule.lanes);
     let mut l = Lowering {
         func,
         aliases: aliases(func),
