@@ -1,0 +1,31 @@
+//! Vector addition: the simplest kernel, and a measure of memory bandwidth.
+
+use crate::config::same_dims;
+use tilewright_runtime::dsl::*;
+use tilewright_runtime::{DeviceKind, Launch, Result, View};
+
+/// `out = x + y`, `block` elements a program.
+#[kernel]
+pub fn vector_add_block<T: Num>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 1>, #[comptime] block: usize) {
+    let start = program_id(0) * block;
+    out.store([start], x.load([start], [block]) + y.load([start], [block]));
+}
+
+/// `out = x + y`, element by element; the three have one length.
+///
+/// # Errors
+/// [`tilewright_runtime::Error::Arguments`] if the lengths differ.
+pub fn vector_add<'a, T: Num>(x: View<'a, T, 1>, y: View<'a, T, 1>, out: View<'a, T, 1>) -> Result<Launch<'a>>
+where
+    T: tilewright_runtime::Element,
+{
+    same_dims("vector_add", x, y)?;
+    same_dims("vector_add", x, out)?;
+    let [n] = out.dims();
+    // One access of 16 bytes a thread is what a stream likes best; the interpreter likes tiles that fill its caches.
+    let (block, warps) = match out.device().info().kind {
+        DeviceKind::Cpu => (1 << 13, 1),
+        _ => (256 * 16 / out.dtype().bytes(), 8),
+    };
+    Ok(vector_add_block(x, y, out, block).grid([n.div_ceil(block)]).num_warps(warps))
+}
