@@ -1,2 +1,3 @@
 //! Under construction.
+#[allow(unused_imports)]
 pub mod scalar;
