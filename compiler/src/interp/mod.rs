@@ -1,3 +1,3 @@
-//! Under construction.
-#[allow(unused_imports)]
+//! The interpreter of the Tile IR: the meaning of every op, and the embedded `cpu` device.
+
 pub mod scalar;
