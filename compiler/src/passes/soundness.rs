@@ -3,6 +3,7 @@
 use super::{by_name, names, optimize};
 use crate::analysis::testing::{Generator, Machine, Rng};
 use crate::dtype::DType;
+use crate::tile::generate::{Config, random_function};
 use crate::tile::{BinaryOp, Builder, Function, ParamHint};
 
 /// Runs both functions on arguments that keep to the hints, and compares what they store.
@@ -79,4 +80,19 @@ fn deep_nests_take_linear_time() {
     optimize(&mut func).expect("valid IR after every pass");
     // A second is hundreds of times what it takes, and far less than exponential time would.
     assert!(start.elapsed().as_secs() < 1, "{:?}", start.elapsed());
+}
+
+#[test]
+fn every_op_stays_valid() {
+    for seed in 0..400 {
+        let func = random_function(seed, &Config { ops: 40, ..Config::default() });
+        assert!(!crate::analysis::describe(&func).is_empty());
+        for name in names() {
+            let mut after = func.clone();
+            by_name(name).expect("a pass has its name")(&mut after);
+            valid(&after, name);
+        }
+        let mut optimized = func.clone();
+        optimize(&mut optimized).expect("valid IR after every pass");
+    }
 }
