@@ -81,3 +81,33 @@ impl Analysis for Rules {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::tile::{Builder, ParamHint};
+
+    #[test]
+    fn classes_tell_addresses_apart_and_choices_unite_them() {
+        let mut b = Builder::new("alias");
+        let hint = |alias_class| ParamHint { alias_class, ..ParamHint::default() };
+        let [p, same, other] = [("p", 1), ("q", 1), ("r", 2)].map(|(n, c)| b.param_ptr(n, DType::F32, hint(c)));
+        let condition = b.param_scalar("c", DType::Bool, ParamHint::default());
+        let (zero, one) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 1).unwrap());
+        let lanes = b.arange(0, 8).unwrap();
+        let moved = b.ptr_add(p, lanes).unwrap();
+        let chosen = b.select(condition, p, other).unwrap();
+        // Swapped in each iteration: after the loop either may be either.
+        let (_, carried) = b.begin_for(zero, one, one, &[same, other]).unwrap();
+        let swapped = b.end_for(&[carried[1], carried[0]]).unwrap();
+        let func = b.finish();
+        let aliases = aliases(&func);
+        assert!(aliases.may_alias(p, same) && aliases.may_alias(moved, p));
+        assert!(!aliases.may_alias(p, other) && !aliases.may_alias(moved, other));
+        assert!(aliases.may_alias(chosen, other) && aliases.may_alias(chosen, same));
+        assert!(aliases.may_alias(swapped[0], other) && aliases.may_alias(swapped[1], p));
+        assert!(!aliases.may_alias(p, lanes));
+        assert_eq!(aliases.roots(swapped[0]), [1, 2]);
+    }
+}

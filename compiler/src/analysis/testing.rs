@@ -363,7 +363,7 @@ impl Generator {
     }
 
     fn value(&mut self) -> Option<Value> {
-        let kind = self.rng.below(32);
+        let kind = self.rng.below(34);
         let b = &mut self.b;
         let built = match kind {
             0 => b.program_id(self.rng.below(3) as u8),
@@ -429,7 +429,7 @@ impl Generator {
                 let to = INTS.into_iter().filter(|d| d.bits() == bits).collect::<Vec<_>>();
                 self.b.bitcast(x, self.rng.pick(&to))
             }
-            16 => {
+            16 | 17 => {
                 let x = self.any_where(|t| t.shape.rank() > 0)?;
                 let n = self.b.ty(x).shape.elements();
                 let first = 1 << self.rng.below(n.ilog2() as usize + 1);
@@ -441,23 +441,23 @@ impl Generator {
                     _ => self.b.expand_dims(x, self.rng.below(2)),
                 }
             }
-            17 => {
+            18 => {
                 let x = self.any_where(|t| t.shape.rank() >= 2)?;
                 let mut perm: Vec<usize> = (0..self.b.ty(x).shape.rank()).collect();
                 let at = self.rng.below(perm.len() - 1);
                 perm.swap(at, at + 1);
                 self.b.permute(x, &perm)
             }
-            18 => {
+            19 => {
                 let p = self.any_where(|t| t.elem.is_ptr())?;
                 let offset = self.any_int()?;
                 self.b.ptr_add(p, offset)
             }
-            19 => {
+            20 => {
                 let p = self.any_where(|t| t.elem.is_ptr())?;
                 self.b.load(p, None, None)
             }
-            20 => {
+            21 => {
                 let x = self.any_where(|t| !t.elem.is_ptr() && t.dtype().is_int() && t.shape.rank() > 0)?;
                 let axis = self.rng.below(self.b.ty(x).shape.rank());
                 match self.rng.below(8) {
@@ -465,11 +465,11 @@ impl Generator {
                     i => self.b.reduce(ReduceOp::ALL[i], x, axis),
                 }
             }
-            21 => {
+            22 => {
                 let dtype = self.rng.pick(&INTS);
                 Ok(self.constant(dtype))
             }
-            22 => {
+            23 => {
                 let x = self.any_where(|t| t.shape.dims().contains(&1))?;
                 let dims: Vec<usize> = self
                     .b
@@ -481,11 +481,11 @@ impl Generator {
                     .collect();
                 self.b.broadcast(x, Shape::new(dims))
             }
-            23 | 24 => {
+            24 | 25 => {
                 let x = self.any_where(|t| !t.elem.is_ptr())?;
                 self.b.cast(x, self.rng.pick(&FLOATS))
             }
-            25 | 26 => {
+            26 | 27 => {
                 let x = self.any_where(|t| !t.elem.is_ptr() && t.dtype().is_float())?;
                 let y = self.partner(x);
                 let op = self.rng.pick(&[
@@ -509,12 +509,16 @@ impl Generator {
                 let dtype = self.b.ty(base).dtype();
                 let scale = 1i64 << self.rng.below(8);
                 let n = self.rng.pick(&[4, 16, 64, 512]);
+                let (runs, shift) = (self.rng.below(3) == 0, self.rng.below(6) as i64);
                 let mut go = || {
                     let scale = self.b.const_i64(dtype, scale)?;
                     let base = self.b.binary(BinaryOp::Mul, base, scale)?;
                     let lane = self.b.arange(0, n)?;
                     let lane = self.b.cast(lane, dtype)?;
-                    self.b.binary(BinaryOp::Add, base, lane)
+                    let index = self.b.binary(BinaryOp::Add, base, lane)?;
+                    // Runs of equal elements, too.
+                    let shift = self.b.const_i64(dtype, shift)?;
+                    if runs { self.b.binary(BinaryOp::Shr, index, shift) } else { Ok(index) }
                 };
                 go()
             }

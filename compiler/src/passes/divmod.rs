@@ -347,4 +347,28 @@ mod tests {
         assert_eq!(ops(DType::U32, 64, false), 4);
         assert!(ops(DType::I32, 7, true) < ops(DType::I32, 7, false));
     }
+
+    /// Indices are often taken apart by division: what vector accesses need to know survives the rewriting.
+    #[test]
+    fn runs_of_quotients_and_remainders_stay_visible() {
+        for (op, expected) in [(BinaryOp::Div, (1, 32)), (BinaryOp::Rem, (32, 1))] {
+            let mut b = Builder::new("take_apart");
+            let p = b.param_ptr("p", DType::I32, ParamHint::default());
+            let (index, divisor) = (b.arange(0, 256).unwrap(), b.const_i64(DType::I32, 96).unwrap());
+            let value = b.binary(op, index, divisor).unwrap();
+            let places = b.ptr_add(p, index).unwrap();
+            b.store(places, value, None).unwrap();
+            let mut func = b.finish();
+            crate::passes::optimize(&mut func).unwrap();
+            let mut stored = None;
+            func.walk(func.body, &mut |op| {
+                if func.ops[op].op == Op::Store {
+                    stored = Some(func.ops[op].operands[1]);
+                }
+            });
+            let info = crate::analysis::axis_info(&func);
+            let facts = info.of(stored.unwrap());
+            assert_eq!((facts.contiguity[0], facts.constancy[0]), expected, "{op}: {func}");
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //!
 //! | pass | does |
 //! |---|---|
+//! | [`known`] | integers that can only be one number |
 //! | [`fold`] | constants, identities, branches and loops that are decided |
 //! | [`cse`] | merges equal ops |
 //! | [`licm`] | moves what does not change out of loops |
@@ -18,6 +19,7 @@ pub mod cse;
 pub mod dce;
 pub mod divmod;
 pub mod fold;
+pub mod known;
 pub mod licm;
 mod rewrite;
 #[cfg(test)]
@@ -31,6 +33,7 @@ pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass with its name.
 const PASSES: &[(&str, Pass)] = &[
+    ("known", known::run),
     ("fold", fold::run),
     ("cse", cse::run),
     ("licm", licm::run),
@@ -41,7 +44,7 @@ const PASSES: &[(&str, Pass)] = &[
 
 /// The rounds of [`optimize`]: each is repeated until nothing changes, but at most [`MAX_ROUNDS`] times.
 const SCHEDULE: &[&[&str]] =
-    &[&["fold", "cse", "licm", "dce"], &["divmod", "fold", "cse", "licm", "dce"], &["contract", "dce"]];
+    &[&["known", "fold", "cse", "licm", "dce"], &["divmod", "fold", "cse", "licm", "dce"], &["contract", "dce"]];
 
 /// What one round leaves for the next gets less quickly; what is left after these is not worth the time.
 const MAX_ROUNDS: usize = 4;

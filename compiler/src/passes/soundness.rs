@@ -2,7 +2,9 @@
 
 use super::{by_name, names, optimize};
 use crate::analysis::testing::{Generator, Machine, Rng};
-use crate::tile::Function;
+use crate::dtype::DType;
+use crate::tile::generate::{Config, random_function};
+use crate::tile::{BinaryOp, Builder, Function, ParamHint};
 
 /// Runs both functions on arguments that keep to the hints, and compares what they store.
 fn same_stores(seed: u64, what: &str, before: &Function, after: &Function) {
@@ -24,7 +26,7 @@ fn valid(func: &Function, what: &str) {
 
 #[test]
 fn each_pass_keeps_what_is_stored() {
-    for seed in 0..600 {
+    for seed in 0..400 {
         let func = Generator::function(seed, [6, 12, 30][seed as usize % 3]);
         valid(&func, "generated");
         for name in names() {
@@ -49,4 +51,48 @@ fn all_passes_together_keep_what_is_stored_and_come_to_an_end() {
         optimized.walk(optimized.body, &mut |_| after += 1);
     }
     assert!(after * 3 < before * 2, "random functions shrink by a third: {before} ops to {after}");
+}
+
+/// Loops in loops, each carrying what the outer one carries: the analyses sweep a fixed number of times, not once for
+/// each combination.
+#[test]
+fn deep_nests_take_linear_time() {
+    let mut b = Builder::new("nest");
+    let n = b.param_scalar("n", DType::I32, ParamHint::default());
+    let p = b.param_ptr("p", DType::I32, ParamHint::default());
+    let mut carried = vec![b.const_i64(DType::I32, 1 << 20).expect("a constant"), n];
+    let step = b.const_i64(DType::I32, 3).expect("a constant");
+    const DEPTH: usize = 100;
+    for _ in 0..DEPTH {
+        let (iv, inside) = b.begin_for(n, carried[1], step, &carried).expect("a loop");
+        carried = vec![b.binary(BinaryOp::Add, inside[0], iv).expect("a sum"), inside[1]];
+        carried[1] = b.binary(BinaryOp::Mul, inside[1], carried[0]).expect("a product");
+    }
+    for _ in 0..DEPTH {
+        carried.swap(0, 1);
+        carried = b.end_for(&carried).expect("a body");
+    }
+    b.store(p, carried[0], None).expect("a store");
+    let mut func = b.finish();
+    let start = std::time::Instant::now();
+    let facts = crate::analysis::describe(&func);
+    assert!(facts.lines().count() > 5 * DEPTH, "{facts}");
+    optimize(&mut func).expect("valid IR after every pass");
+    // A second is hundreds of times what it takes, and far less than exponential time would.
+    assert!(start.elapsed().as_secs() < 1, "{:?}", start.elapsed());
+}
+
+#[test]
+fn every_op_stays_valid() {
+    for seed in 0..400 {
+        let func = random_function(seed, &Config { ops: 40, ..Config::default() });
+        assert!(!crate::analysis::describe(&func).is_empty());
+        for name in names() {
+            let mut after = func.clone();
+            by_name(name).expect("a pass has its name")(&mut after);
+            valid(&after, name);
+        }
+        let mut optimized = func.clone();
+        optimize(&mut optimized).expect("valid IR after every pass");
+    }
 }
