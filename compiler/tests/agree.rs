@@ -126,14 +126,17 @@ fn reductions_agree() {
         for dtype in NUMBERS {
             for (axis, kept) in [(0, 64), (1, 16)] {
                 for op in [ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min] {
-                    let out = if op == ReduceOp::Sum { tilewright_compiler::tile::rules::sum_dtype(dtype) } else { dtype };
-                    let case = map_view(dtype, [16, 64], [16, 64], (out, vec![kept]), |b, x| b.reduce(op, x, axis).unwrap());
+                    let out =
+                        if op == ReduceOp::Sum { tilewright_compiler::tile::rules::sum_dtype(dtype) } else { dtype };
+                    let case =
+                        map_view(dtype, [16, 64], [16, 64], (out, vec![kept]), |b, x| b.reduce(op, x, axis).unwrap());
                     // The inputs are small whole numbers: sums are exact in every order.
                     case.agree_exactly(&options);
                 }
                 for max in [false, true] {
-                    let case =
-                        map_view(dtype, [16, 64], [16, 64], (DType::I32, vec![kept]), |b, x| b.arg_reduce(max, x, axis).unwrap());
+                    let case = map_view(dtype, [16, 64], [16, 64], (DType::I32, vec![kept]), |b, x| {
+                        b.arg_reduce(max, x, axis).unwrap()
+                    });
                     case.agree_exactly(&options);
                 }
             }
@@ -157,8 +160,7 @@ fn whole_reductions_agree() {
 fn layouts_are_converted() {
     for options in some_options() {
         for dtype in NUMBERS {
-            let transposed =
-                map_view(dtype, [32, 64], [32, 64], (dtype, vec![64, 32]), |b, x| b.transpose(x).unwrap());
+            let transposed = map_view(dtype, [32, 64], [32, 64], (dtype, vec![64, 32]), |b, x| b.transpose(x).unwrap());
             transposed.agree_exactly(&options);
             // A tile and its transpose meet in one op.
             let both = map_view(dtype, [32, 32], [32, 32], (dtype, vec![32, 32]), |b, x| {
@@ -194,7 +196,13 @@ fn rows_minus_their_maximum_agree() {
 }
 
 /// `c[m, n] = a[m, k] b[k, n]` in tiles, for ragged sizes; `transposed` reads `b` from memory as `[n, k]`.
-fn matmul(dtype: DType, [m, n, k]: [usize; 3], [bm, bn, bk]: [usize; 3], transposed: bool, precision: DotPrecision) -> Case {
+fn matmul(
+    dtype: DType,
+    [m, n, k]: [usize; 3],
+    [bm, bn, bk]: [usize; 3],
+    transposed: bool,
+    precision: DotPrecision,
+) -> Case {
     let mut b = Builder::new("matmul");
     let one = ParamHint { divisor: 1, known: Some(1), alias_class: 0 };
     let by = |x: usize| ParamHint { divisor: 1 << x.trailing_zeros().min(4), known: None, alias_class: 0 };
@@ -236,9 +244,21 @@ fn matmul(dtype: DType, [m, n, k]: [usize; 3], [bm, bn, bk]: [usize; 3], transpo
     let bits = |x: usize| Arg::Bits(x as u64);
     let (br, bc) = if transposed { (n, k) } else { (k, n) };
     let args = vec![
-        Arg::Buf(0, 0), bits(m), bits(k), bits(k), bits(1),
-        Arg::Buf(1, 0), bits(br), bits(bc), bits(bc), bits(1),
-        Arg::Buf(2, 0), bits(m), bits(n), bits(n), bits(1),
+        Arg::Buf(0, 0),
+        bits(m),
+        bits(k),
+        bits(k),
+        bits(1),
+        Arg::Buf(1, 0),
+        bits(br),
+        bits(bc),
+        bits(bc),
+        bits(1),
+        Arg::Buf(2, 0),
+        bits(m),
+        bits(n),
+        bits(n),
+        bits(1),
     ];
     Case {
         func: b.finish(),
@@ -257,12 +277,14 @@ fn matmul_agrees() {
                 matmul(dtype, [64, 64, 64], [32, 32, 32], transposed, DotPrecision::Ieee).agree_exactly(&options);
                 matmul(dtype, [72, 40, 104], [64, 32, 32], transposed, DotPrecision::Ieee).agree_exactly(&options);
             }
-            matmul(dtype, [33, 17, 19], [16, 16, 16], transposed, DotPrecision::Ieee).agree_exactly(&Options::default());
+            matmul(dtype, [33, 17, 19], [16, 16, 16], transposed, DotPrecision::Ieee)
+                .agree_exactly(&Options::default());
             matmul(dtype, [5, 3, 7], [8, 8, 8], transposed, DotPrecision::Ieee).agree_exactly(&Options::default());
         }
     }
     for transposed in [false, true] {
-        matmul(DType::F32, [72, 40, 104], [64, 32, 32], transposed, DotPrecision::Tf32).agree_exactly(&Options::default());
+        matmul(DType::F32, [72, 40, 104], [64, 32, 32], transposed, DotPrecision::Tf32)
+            .agree_exactly(&Options::default());
     }
 }
 
@@ -297,7 +319,14 @@ fn loops_run_as_often_as_they_should() {
     b.store(out, sum, None).unwrap();
     let func = b.finish();
     let data: Vec<f32> = (0..96).map(|i| i as f32 + 1.0).collect();
-    let cases = [(88, -1, -8, 540.0), (0, 96, 1, 4656.0), (5, 5, 1, 0.0), (0, 10, 0, 0.0), (0, 9, 4, 1.0 + 5.0 + 9.0), (7, 0, 3, 0.0)];
+    let cases = [
+        (88, -1, -8, 540.0),
+        (0, 96, 1, 4656.0),
+        (5, 5, 1, 0.0),
+        (0, 10, 0, 0.0),
+        (0, 9, 4, 1.0 + 5.0 + 9.0),
+        (7, 0, 3, 0.0),
+    ];
     for (lo, hi, step, expected) in cases {
         let case = Case {
             func: func.clone(),

@@ -16,9 +16,7 @@ impl Lowering<'_> {
     pub(super) fn constant(&mut self, dtype: DType, c: Constant) -> Value {
         match dtype {
             DType::Bool => self.b.pred(c.0 & 1 == 1),
-            DType::F32 | DType::I64 | DType::U64 | DType::F64 => {
-                self.b.constant(reg_ty(Elem::Scalar(dtype)), c.0)
-            }
+            DType::F32 | DType::I64 | DType::U64 | DType::F64 => self.b.constant(reg_ty(Elem::Scalar(dtype)), c.0),
             // Narrow integers are kept extended to 32 bits, so that their 32-bit value is theirs.
             d if d.is_int() => self.b.iconst(Ty::I32, c.as_i64(d).unwrap_or_default()),
             _ => self.b.constant(Ty::I32, c.0),

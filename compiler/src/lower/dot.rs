@@ -123,8 +123,7 @@ impl Lowering<'_> {
         let base = self.b.add(row, column);
         let guard = self.is_first_copy(&layout);
         // With a gap of one element rows are not aligned for wider accesses.
-        let vec =
-            if self.caps.untyped_shared && pad == 0 { layout.run_along(1).min(16 / bytes as usize) } else { 1 };
+        let vec = if self.caps.untyped_shared && pad == 0 { layout.run_along(1).min(16 / bytes as usize) } else { 1 };
         for first in (0..layout.registers()).step_by(vec) {
             let group = vector_group(&layout, Some(1), vec, first);
             let values: Vec<Value> = group.iter().map(|&r| self.cast(ty.dtype(), dtype, regs[r])).collect();

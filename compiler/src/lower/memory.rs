@@ -28,7 +28,13 @@ fn access_of(elem_bytes: usize, vec: usize) -> (u8, u8) {
 
 impl Lowering<'_> {
     /// Loads `vec` consecutive elements; where `guard` is false the registers `others` (as memory would hold them) instead.
-    pub(super) fn load_vec(&mut self, space: Space, elem: Elem, vec: usize, guard: Option<(Value, Value)>) -> Vec<Value> {
+    pub(super) fn load_vec(
+        &mut self,
+        space: Space,
+        elem: Elem,
+        vec: usize,
+        guard: Option<(Value, Value)>,
+    ) -> Vec<Value> {
         let bytes = elem.bytes();
         let (bits, n) = access_of(bytes, vec);
         // Elements that fill registers are loaded as what they are, others as words to take apart.
@@ -219,7 +225,8 @@ impl Lowering<'_> {
         let Some(home) = self.schedule.homes.get(&value) else { return access.layout.clone() };
         let bytes = self.func.ty(value).elem.bytes() as u32;
         let same_work = home.registers() == access.layout.registers();
-        if home == &access.layout || same_work && self.sectors(home, access, bytes) <= self.sectors(&access.layout, access, bytes)
+        if home == &access.layout
+            || same_work && self.sectors(home, access, bytes) <= self.sectors(&access.layout, access, bytes)
         {
             home.clone()
         } else {
@@ -255,4 +262,3 @@ pub(super) fn vector_group(layout: &Layout, axis: Option<usize>, vec: usize, fir
     // The lowest register bits lie along the axis, in order.
     (first..first + vec).collect()
 }
-

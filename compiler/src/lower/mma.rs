@@ -190,10 +190,11 @@ impl Lowering<'_> {
         let lane = self.b.special(Special::Lane);
         let per_chunk = 16 / bytes;
         // Is k the inner dimension, along which a row of 16 bytes lies?
-        let k_inner = staged.inner == match role {
-            Role::A => 1,
-            Role::B => 0,
-        };
+        let k_inner = staged.inner
+            == match role {
+                Role::A => 1,
+                Role::B => 0,
+            };
         // Matrices 0..4 of one `ldmatrix`: A: (m, k) = (0, 0), (8, 0), (0, 8), (8, 8); B: (n, k) = (0, 0), (0, 8), (8, 0), (8, 8).
         let low3 = self.b.and_imm(lane, 7);
         let bit3 = self.b.and_imm(lane, 8);

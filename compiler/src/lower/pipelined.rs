@@ -3,9 +3,9 @@
 //! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
 //! `i - 1` has read (one barrier lies between), and computes.
 
-use super::mma::staged_bytes;
-use super::memory::vector_group;
 use super::Lowering;
+use super::memory::vector_group;
+use super::mma::staged_bytes;
 use crate::error::Result;
 use crate::layout::Swizzle;
 use crate::schedule::MemoryAccess;

@@ -44,8 +44,7 @@ impl Lowering<'_> {
             d => d,
         };
         let start: Vec<Partial> = regs.iter().map(|&r| vec![self.widen(dtype, r)]).collect();
-        let combine =
-            Combine { kind: Kind::Number { op: reduce, dtype: wide }, elems: vec![Elem::Scalar(wide)] };
+        let combine = Combine { kind: Kind::Number { op: reduce, dtype: wide }, elems: vec![Elem::Scalar(wide)] };
         let partials = self.reduce_partials(start, &source, axis, &combine);
         let regs: Regs = partials.into_iter().map(|p| self.narrow(dtype, p[0])).collect();
         self.define(result, source.without(axis), regs);

@@ -44,7 +44,9 @@ impl SharedPool {
             let mut buf = b.func().shared[life.buf];
             let mut others: Vec<SharedBuf> = placed
                 .iter()
-                .filter(|(l, other)| l.from < life.to && life.from < l.to && (untyped || other.elem_bits == buf.elem_bits))
+                .filter(|(l, other)| {
+                    l.from < life.to && life.from < l.to && (untyped || other.elem_bits == buf.elem_bits)
+                })
                 .map(|&(_, other)| other)
                 .collect();
             others.sort_by_key(|o| o.offset);

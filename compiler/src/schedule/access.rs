@@ -84,9 +84,7 @@ fn view_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
     let strides = &data.operands[1 + rank..=2 * rank];
     let offsets = &data.operands[1 + 2 * rank..=3 * rank];
     // Of several dimensions of stride 1 (extents of 1 among them) the one with most to give.
-    let unit = (0..rank)
-        .filter(|&a| axis.of(strides[a]).constant == Some(1))
-        .max_by_key(|&a| (shape.dims()[a], a));
+    let unit = (0..rank).filter(|&a| axis.of(strides[a]).constant == Some(1)).max_by_key(|&a| (shape.dims()[a], a));
     let divisor = |v| axis.of(v).divisibility[0];
     let vec = unit.map_or(1, |a| {
         let base = divisor(data.operands[0]) / elem_bytes as u64;

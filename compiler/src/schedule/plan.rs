@@ -239,7 +239,9 @@ impl Planner<'_> {
         let next = &func.ops[func.terminator(data.regions[0])].operands;
         let scalar = self.schedule.scalar();
         self.set_home(body.params[0], scalar);
-        self.carried(&data.operands[3..], &[&data.results, &body.params[1..]], next, &mut |p| p.region(data.regions[0]));
+        self.carried(&data.operands[3..], &[&data.results, &body.params[1..]], next, &mut |p| {
+            p.region(data.regions[0])
+        });
     }
 
     fn while_loop(&mut self, op: OpId) {
@@ -334,9 +336,7 @@ impl Planner<'_> {
             self.func.regions[body].ops.contains(&user)
                 && match &data.op {
                     Op::Permute(_) => self.feeds_only_mma(body, data.results[0]),
-                    Op::Dot { .. } => {
-                        matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value
-                    }
+                    Op::Dot { .. } => matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value,
                     _ => false,
                 }
         })

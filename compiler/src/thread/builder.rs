@@ -2,7 +2,9 @@
 //! block where its operands exist, so that what does not change in a loop is computed before it.
 
 use super::eval;
-use super::function::{AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData};
+use super::function::{
+    AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
+};
 use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty};
 use crate::entity::{Arena, Entity};
 use std::collections::HashMap;

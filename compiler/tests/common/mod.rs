@@ -1,5 +1,9 @@
 //! Runs one kernel by the interpreter and, lowered for several targets, by the simulator, and compares the memory left.
 
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::fmt;
+use tilewright_compiler::Error;
 use tilewright_compiler::interp::{self, ArgValue, MemRegion};
 use tilewright_compiler::pipeline::{Options, to_thread};
 use tilewright_compiler::sim::{self, Report, SimOptions};
@@ -33,9 +37,37 @@ pub fn targets() -> Vec<Caps> {
     all
 }
 
+/// Why a kernel could not be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The target cannot do it, which is for the caller to judge.
+    Unsupported(String),
+    /// Any other error of lowering.
+    Lowering(String),
+    /// The interpreter's error.
+    Interpreter(String),
+    /// What the simulator found.
+    Simulator(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Unsupported(e) | Failure::Lowering(e) => write!(f, "lowering: {e}"),
+            Failure::Interpreter(e) => write!(f, "interpreter: {e}"),
+            Failure::Simulator(e) => write!(f, "simulator: {e}"),
+        }
+    }
+}
+
 impl Case {
     /// The buffers after the interpreter ran the kernel.
     pub fn interpret(&self) -> Vec<Vec<u8>> {
+        self.try_interpret().unwrap_or_else(|e| panic!("{e}\n{}", self.func))
+    }
+
+    /// The same; the interpreter may refuse.
+    pub fn try_interpret(&self) -> Result<Vec<Vec<u8>>, Failure> {
         // Words of 16 bytes, so that every buffer is aligned as a device's would be.
         let mut memory: Vec<Vec<u128>> = self
             .buffers
@@ -60,17 +92,32 @@ impl Case {
                 Arg::Bits(bits) => ArgValue::Bits(bits),
             })
             .collect();
-        let program = interp::Program::compile(&self.func).expect("the interpreter takes every valid function");
-        program
-            .run_serial(&args, &interp::Memory::new(regions), self.grid)
-            .unwrap_or_else(|e| panic!("interpreter: {e}\n{}", self.func));
-        memory.into_iter().zip(&self.buffers).map(|(m, b)| bytemuck::cast_slice(&m)[..b.len()].to_vec()).collect()
+        let refused = |e: Error| Failure::Interpreter(e.to_string());
+        let program = interp::Program::compile(&self.func).map_err(refused)?;
+        program.run_serial(&args, &interp::Memory::new(regions), self.grid).map_err(refused)?;
+        Ok(memory.into_iter().zip(&self.buffers).map(|(m, b)| bytemuck::cast_slice(&m)[..b.len()].to_vec()).collect())
+    }
+
+    /// Passes, schedule and Thread IR, as text.
+    pub fn stages(&self, caps: &Caps, options: &Options) -> String {
+        match to_thread(&self.func, caps, options) {
+            Ok((tile, schedule, thread)) => format!("{tile}\n{schedule}\n{thread}"),
+            Err(e) => e.to_string(),
+        }
     }
 
     /// The buffers after the simulator ran the kernel lowered for `caps`, and what it counted.
     pub fn simulate(&self, caps: &Caps, options: &Options) -> (Vec<Vec<u8>>, Report) {
-        let (tile, schedule, thread) = to_thread(&self.func, caps, options)
-            .unwrap_or_else(|e| panic!("lowering for {}: {e}\n{}", caps.name, self.func));
+        self.try_simulate(caps, options)
+            .unwrap_or_else(|e| panic!("{}, {e}\n{}\n{}", caps.name, self.func, self.stages(caps, options)))
+    }
+
+    /// The same; lowering or the simulator may refuse.
+    pub fn try_simulate(&self, caps: &Caps, options: &Options) -> Result<(Vec<Vec<u8>>, Report), Failure> {
+        let (_, _, thread) = to_thread(&self.func, caps, options).map_err(|e| match e {
+            Error::Unsupported { .. } => Failure::Unsupported(e.to_string()),
+            e => Failure::Lowering(e.to_string()),
+        })?;
         let mut memory = sim::Memory::new();
         let addresses: Vec<u64> = self.buffers.iter().map(|b| memory.alloc_with(b.clone())).collect();
         let args: Vec<u64> = self
@@ -81,15 +128,14 @@ impl Case {
                 Arg::Bits(bits) => bits,
             })
             .collect();
-        let sim_options = SimOptions { untyped_shared: caps.untyped_shared, ..SimOptions::default() };
-        let report = sim::run(&thread, &args, &mut memory, self.grid, &sim_options)
-            .unwrap_or_else(|e| panic!("simulator, {}: {e}\n{tile}\n{schedule}\n{thread}", caps.name));
+        let report = sim::run(&thread, &args, &mut memory, self.grid, &SimOptions::of(caps))
+            .map_err(|e| Failure::Simulator(e.to_string()))?;
         let out = addresses
             .iter()
             .zip(&self.buffers)
             .map(|(&a, b)| memory.read(a, b.len()).expect("the buffer is there").to_vec())
             .collect();
-        (out, report)
+        Ok((out, report))
     }
 
     /// Checks that all targets leave what the interpreter leaves: to the byte, or where `close` says so of two
@@ -102,8 +148,12 @@ impl Case {
                 if e != g
                     && let Err(why) = close(i, e, g)
                 {
-                    let (tile, schedule, thread) = to_thread(&self.func, &caps, options).expect("it was lowered before");
-                    panic!("{}, buffer {i}: {why}\n{}\noptimised: {tile}\n{schedule}\n{thread}", caps.name, self.func);
+                    panic!(
+                        "{}, buffer {i}: {why}\n{}\noptimised: {}",
+                        caps.name,
+                        self.func,
+                        self.stages(&caps, options)
+                    );
                 }
             }
         }
@@ -114,7 +164,11 @@ impl Case {
         self.agree(options, |_, e, g| {
             let at = e.iter().zip(g).position(|(a, b)| a != b).unwrap_or(0);
             let word = at / 4 * 4;
-            Err(format!("byte {at} differs: {:x?} instead of {:x?}", &g[word..(word + 8).min(g.len())], &e[word..(word + 8).min(e.len())]))
+            Err(format!(
+                "byte {at} differs: {:x?} instead of {:x?}",
+                &g[word..(word + 8).min(g.len())],
+                &e[word..(word + 8).min(e.len())]
+            ))
         });
     }
 

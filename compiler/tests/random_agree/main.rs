@@ -1,0 +1,192 @@
+//! The lowering against the interpreter: random kernels of several families, on every target, run by the simulator.
+//!
+//! What is compared are all bytes of all buffers, exactly; only two NaNs of one type are equal whatever their bits. Kernels
+//! are made so that every correct order of evaluation gives the same bits: floats that are summed are small whole numbers.
+//!
+//! `TILEWRIGHT_FUZZ_SEEDS=n` runs n seeds of each family on all targets (else a few hundred, each on two targets),
+//! `TILEWRIGHT_FUZZ_FROM=seed` begins there, `TILEWRIGHT_FUZZ_FAMILY=word` runs only the families with `word` in their name.
+//! A kernel that fails is made smaller before it is shown.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod generated;
+mod shrink;
+
+use common::{Case, Failure, targets};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tilewright_compiler::DType;
+use tilewright_compiler::pipeline::Options;
+use tilewright_compiler::target::Caps;
+
+/// A kernel and the element type of each of its buffers.
+#[derive(Clone)]
+pub struct Typed {
+    pub case: Case,
+    pub dtypes: Vec<DType>,
+}
+
+/// Kernels by seed.
+struct Family {
+    name: &'static str,
+    make: fn(u64) -> Typed,
+    /// How many seeds are run when nobody asks for a number.
+    seeds: u64,
+}
+
+const FAMILIES: &[Family] = &[
+    Family { name: "generated", make: generated::exact, seeds: 150 },
+    Family { name: "generated large", make: generated::large, seeds: 15 },
+    Family { name: "generated data movement", make: generated::movement, seeds: 60 },
+];
+
+/// What a run came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Same,
+    /// The target cannot run it: too little shared memory, say.
+    Skipped,
+    Differs(String),
+    Failed(Failure),
+    Panicked(String),
+}
+
+impl Verdict {
+    /// Is it the same kind of fault, whatever the details?
+    pub fn resembles(&self, other: &Verdict) -> bool {
+        match (self, other) {
+            (Verdict::Failed(a), Verdict::Failed(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    fn is_fault(&self) -> bool {
+        !matches!(self, Verdict::Same | Verdict::Skipped)
+    }
+}
+
+/// Runs one kernel both ways.
+pub fn judge(typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
+    let run = || -> Result<Verdict, Failure> {
+        let expected = typed.case.try_interpret()?;
+        let (got, _) = match typed.case.try_simulate(caps, options) {
+            Err(Failure::Unsupported(_)) => return Ok(Verdict::Skipped),
+            other => other?,
+        };
+        for (i, ((e, g), &dtype)) in expected.iter().zip(&got).zip(&typed.dtypes).enumerate() {
+            if let Some(why) = difference(dtype, e, g) {
+                return Ok(Verdict::Differs(format!("buffer {i} of {dtype}: {why}")));
+            }
+        }
+        Ok(Verdict::Same)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result.unwrap_or_else(Verdict::Failed),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned();
+            Verdict::Panicked(text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).into())).unwrap_or_default())
+        }
+    }
+}
+
+/// The first element that differs.
+fn difference(dtype: DType, expected: &[u8], got: &[u8]) -> Option<String> {
+    let n = dtype.bytes();
+    for (i, (e, g)) in expected.chunks_exact(n).zip(got.chunks_exact(n)).enumerate() {
+        if e != g && !(is_nan(dtype, e) && is_nan(dtype, g)) {
+            let hex = |x: &[u8]| x.iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+            return Some(format!("element {i} is 0x{}, expected 0x{}", hex(g), hex(e)));
+        }
+    }
+    None
+}
+
+fn is_nan(dtype: DType, x: &[u8]) -> bool {
+    match (dtype, x) {
+        (DType::F16, &[a, b]) => half::f16::from_le_bytes([a, b]).is_nan(),
+        (DType::BF16, &[a, b]) => half::bf16::from_le_bytes([a, b]).is_nan(),
+        (DType::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        (DType::F64, _) => x.try_into().is_ok_and(|x| f64::from_le_bytes(x).is_nan()),
+        _ => false,
+    }
+}
+
+/// Warps and stages for a seed.
+fn options(seed: u64) -> Options {
+    Options { num_warps: [4, 1, 2, 8, 16][seed as usize % 5], num_stages: 1 + (seed / 5) as u32 % 4 }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn random_kernels_agree() {
+    let asked = number("TILEWRIGHT_FUZZ_SEEDS");
+    let first = number("TILEWRIGHT_FUZZ_FROM").unwrap_or(0);
+    let wanted = std::env::var("TILEWRIGHT_FUZZ_FAMILY").unwrap_or_default();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let faults = Mutex::new(Vec::new());
+    // Panics are faults like others, and shown once.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut counts = String::new();
+    for family in FAMILIES.iter().filter(|f| f.name.contains(&wanted)) {
+        let last = first + asked.unwrap_or(family.seeds);
+        let next = AtomicU64::new(first);
+        let (ran, skipped) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|s| {
+            for _ in 0..workers {
+                s.spawn(|| {
+                    loop {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        if seed >= last
+                            || faults.lock().is_ok_and(|f: std::sync::MutexGuard<'_, Vec<String>>| f.len() >= 5)
+                        {
+                            break;
+                        }
+                        let targets = targets();
+                        let typed = (family.make)(seed);
+                        let options = options(seed);
+                        let chosen = |i: usize| asked.is_some() || (seed as usize + i) % targets.len() < 2;
+                        for (_, caps) in targets.iter().enumerate().filter(|&(i, _)| chosen(i)) {
+                            let verdict = judge(&typed, caps, &options);
+                            ran.fetch_add(1, Ordering::Relaxed);
+                            skipped.fetch_add((verdict == Verdict::Skipped).into(), Ordering::Relaxed);
+                            if verdict.is_fault() {
+                                let fault = explain(family, seed, &typed, caps, &options, &verdict);
+                                if let Ok(mut faults) = faults.lock() {
+                                    faults.push(fault);
+                                }
+                                break;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        let (ran, skipped) = (ran.into_inner(), skipped.into_inner());
+        counts.push_str(&format!("{}: {ran} runs, {skipped} skipped\n", family.name));
+        if asked.is_none() {
+            assert!(skipped * 4 < ran, "most kernels run: {counts}");
+        }
+    }
+    std::panic::set_hook(hook);
+    println!("{counts}");
+    let faults = faults.into_inner().unwrap_or_default();
+    assert!(faults.is_empty(), "{counts}{}", faults.join("\n"));
+}
+
+fn explain(family: &Family, seed: u64, typed: &Typed, caps: &Caps, options: &Options, verdict: &Verdict) -> String {
+    let small = shrink::shrink(typed, &|t| judge(t, caps, options).resembles(verdict));
+    let again = judge(&small, caps, options);
+    format!(
+        "== family `{}`, seed {seed}, {}, {options:?}\nat first: {verdict:?}\nmade smaller: {again:?}\n{:?}\n{}\n{}",
+        family.name,
+        caps.name,
+        small.case.args,
+        small.case.func,
+        small.case.stages(caps, options)
+    )
+}
