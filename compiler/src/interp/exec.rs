@@ -283,8 +283,7 @@ impl Worker {
     // ---- elementwise ------------------------------------------------------------------------------------------
 
     fn map(&mut self, kernel: elementwise::Kernel, rule: Rule, args: &[Ref], out: &Ref) {
-        let reprs: [Option<Repr>; 3] = std::array::from_fn(|i| args.get(i).map(|a| self.slots[a.slot].repr));
-        let formulas = reprs.iter().flatten().any(|r| matches!(r, Repr::Affine(_)));
+        let formulas = args.iter().any(|a| matches!(self.slots[a.slot].repr, Repr::Affine(_)));
         if formulas || matches!(rule, Rule::PtrAdd(_)) {
             if let Some(repr) = self.apply(rule, args, out) {
                 self.set(out, repr);

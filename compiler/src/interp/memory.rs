@@ -50,6 +50,8 @@ impl MemRegion {
 }
 
 /// The memory of a launch: every access of the kernel must lie in one of the regions.
+///
+/// In which one is not checked: an address that leaves one region and lands in another passes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
     regions: Vec<MemRegion>,
