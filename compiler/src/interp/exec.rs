@@ -180,30 +180,42 @@ impl Worker {
                 self.run(code, context)?;
             }
             Action::Move { through, copies, swaps } => {
-                // Carried values that change places: rare, so the copies may allocate.
-                let taken: Vec<_> = through
-                    .iter()
-                    .map(|(from, _)| {
-                        let slot = &self.slots[from.slot];
-                        let dense = slot.repr == Repr::Dense;
-                        (slot.repr, if dense { slot.buffer.clone() } else { Vec::new() })
-                    })
-                    .collect();
-                for (from, to) in copies {
-                    self.copy(from, to);
-                }
-                for (from, to) in swaps {
-                    self.slots.swap(from.slot, to.slot);
-                }
-                for ((repr, buffer), (_, to)) in taken.into_iter().zip(through) {
-                    self.slots[to.slot].repr = repr;
-                    if repr == Repr::Dense {
-                        self.slots[to.slot].buffer = buffer;
-                    }
+                if !through.is_empty() {
+                    self.permute_carried(through, copies, swaps);
+                } else {
+                    self.move_values(copies, swaps);
                 }
             }
         }
         Ok(())
+    }
+
+    fn move_values(&mut self, copies: &[(Ref, Ref)], swaps: &[(Ref, Ref)]) {
+        for (from, to) in copies {
+            self.copy(from, to);
+        }
+        for (from, to) in swaps {
+            self.slots.swap(from.slot, to.slot);
+        }
+    }
+
+    /// The moves of a loop whose carried values change places: rare, so the copies may allocate.
+    fn permute_carried(&mut self, through: &[(Ref, Ref)], copies: &[(Ref, Ref)], swaps: &[(Ref, Ref)]) {
+        let taken: Vec<_> = through
+            .iter()
+            .map(|(from, _)| {
+                let slot = &self.slots[from.slot];
+                let dense = slot.repr == Repr::Dense;
+                (slot.repr, if dense { slot.buffer.clone() } else { Vec::new() })
+            })
+            .collect();
+        self.move_values(copies, swaps);
+        for ((repr, buffer), (_, to)) in taken.into_iter().zip(through) {
+            self.slots[to.slot].repr = repr;
+            if repr == Repr::Dense {
+                self.slots[to.slot].buffer = buffer;
+            }
+        }
     }
 
     // ---- slots ------------------------------------------------------------------------------------------------
