@@ -1,8 +1,9 @@
 //! Loads and stores: through tiles of addresses and through views.
 //!
-//! Both are cut into runs of consecutive addresses, each checked and copied as a whole; an element's own check
+//! Both are cut into runs of evenly spaced addresses, each checked and copied as a whole; an element's own check
 //! decides only where a run as a whole is refused.
 
+use super::elementwise::{cast_mut, cast_slice};
 use super::exec::{Context, Worker};
 use super::memory::Window;
 use super::program::{Inst, Ref};
@@ -18,13 +19,15 @@ struct Fault {
     lane: usize,
 }
 
-/// Elements of a tile at consecutive addresses.
+/// Successive elements of a tile at evenly spaced addresses.
 #[derive(Clone, Copy)]
 struct Run {
     address: i128,
     /// The first element, counted row-major in the tile.
     first: usize,
     len: usize,
+    /// Bytes from one element to the next: often the width of an element, so that the run is copied as a whole.
+    step: i64,
 }
 
 /// Copies runs between memory and a tile.
@@ -55,29 +58,58 @@ impl<'a> Port<'a> {
         Some(address)
     }
 
-    /// Calls `copy` for the whole run, or, if that is not allowed, for each element by itself.
+    /// May the whole run be accessed? Then the window is there.
     #[inline(always)]
-    fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, std::ops::Range<usize>)) -> Result<(), Fault> {
-        if let Some(address) = self.seek(run.address, run.len * self.bytes) {
-            copy(&self.window, address, run.first..run.first + run.len);
-            return Ok(());
+    fn covers(&mut self, run: Run) -> Option<u64> {
+        if run.step == self.bytes as i64 {
+            return self.seek(run.address, run.len * self.bytes);
         }
+        let address = self.seek(run.address, self.bytes)?;
+        let aligned = run.step & (self.bytes as i64 - 1) == 0;
+        (aligned && self.window.contains_strided(address, run.step, run.len, self.bytes)).then_some(address)
+    }
+
+    /// Calls `copy` with one element after the other, as far as that is allowed.
+    #[cold]
+    fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, usize)) -> Result<(), Fault> {
         for i in 0..run.len {
-            let (address, lane) = (run.address + (i * self.bytes) as i128, run.first + i);
+            let (address, lane) = (run.address + i128::from(run.step) * i as i128, run.first + i);
             let Some(found) = self.seek(address, self.bytes) else { return Err(Fault { address, lane }) };
-            copy(&self.window, found, lane..lane + 1);
+            copy(&self.window, found, lane);
         }
         Ok(())
     }
 
     fn load(&mut self, run: Run, out: &mut [u8]) -> Result<(), Fault> {
         let bytes = self.bytes;
-        self.each(run, |w, address, lanes| w.read(address, &mut out[lanes.start * bytes..lanes.end * bytes]))
+        let Some(address) = self.covers(run) else {
+            return self.each(run, |w, address, lane| w.read(address, &mut out[lane * bytes..][..bytes]));
+        };
+        let out = &mut out[run.first * bytes..][..run.len * bytes];
+        match bytes {
+            _ if run.step == bytes as i64 => self.window.read(address, out),
+            1 => self.window.read_strided::<u8>(address, run.step, out),
+            2 => self.window.read_strided::<u16>(address, run.step, cast_mut(out)),
+            4 => self.window.read_strided::<u32>(address, run.step, cast_mut(out)),
+            _ => self.window.read_strided::<u64>(address, run.step, cast_mut(out)),
+        }
+        Ok(())
     }
 
     fn store(&mut self, run: Run, x: &[u8]) -> Result<(), Fault> {
         let bytes = self.bytes;
-        self.each(run, |w, address, lanes| w.write(address, &x[lanes.start * bytes..lanes.end * bytes]))
+        let Some(address) = self.covers(run) else {
+            return self.each(run, |w, address, lane| w.write(address, &x[lane * bytes..][..bytes]));
+        };
+        let x = &x[run.first * bytes..][..run.len * bytes];
+        match bytes {
+            _ if run.step == bytes as i64 => self.window.write(address, x),
+            1 => self.window.write_strided::<u8>(address, run.step, x),
+            2 => self.window.write_strided::<u16>(address, run.step, cast_slice(x)),
+            4 => self.window.write_strided::<u32>(address, run.step, cast_slice(x)),
+            _ => self.window.write_strided::<u64>(address, run.step, cast_slice(x)),
+        }
+        Ok(())
     }
 }
 
@@ -135,7 +167,7 @@ fn runs(
                 {
                     i += 1;
                 }
-                f(Run { address: addresses[first].into(), first, len: i - first })?;
+                f(Run { address: addresses[first].into(), first, len: i - first, step: bytes as i64 })?;
             }
             Ok(())
         }
@@ -165,13 +197,19 @@ fn strided(
         outer -= 1;
         block *= dims[outer];
     }
+    // If there are none, the innermost one makes a block with gaps.
+    let mut step = bytes as i64;
+    if block == 1 && outer > 0 {
+        outer -= 1;
+        (block, step) = (dims[outer], affine.steps[outer]);
+    }
     let mut index = [0usize; Shape::MAX_RANK];
     let mut address = i128::from(affine.start);
     let blocks: usize = dims[..outer].iter().product();
     for b in 0..blocks {
         let first = b * block;
         match mask {
-            None => f(Run { address, first, len: block })?,
+            None => f(Run { address, first, len: block, step })?,
             Some(mask) => {
                 let mask = &mask[first..first + block];
                 let mut i = 0;
@@ -179,7 +217,8 @@ fn strided(
                     let Some(skip) = mask[i..].iter().position(|&m| m != 0) else { break };
                     let from = i + skip;
                     let len = mask[from..].iter().position(|&m| m == 0).unwrap_or(block - from);
-                    f(Run { address: address + (from * bytes) as i128, first: first + from, len })?;
+                    let address = address + i128::from(step) * from as i128;
+                    f(Run { address, first: first + from, len, step })?;
                     i = from + len;
                 }
             }
@@ -219,7 +258,8 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
         (Lanes::All, Repr::Uniform(address)) => {
             let mut word = [0u64];
             let element = &mut bytemuck::cast_slice_mut(&mut word)[..dtype.bytes()];
-            let done = port.load(Run { address: address.into(), first: 0, len: 1 }, element);
+            let done =
+                port.load(Run { address: address.into(), first: 0, len: 1, step: dtype.bytes() as i64 }, element);
             normalise(element, dtype);
             worker.set(out, Repr::Uniform(word[0]));
             done
@@ -316,11 +356,14 @@ impl Inside {
                 first = (first + index[d]) * dims[d + 1];
             }
             first += from;
-            if step == bytes as i128 {
-                f(Run { address, first, len: to - from })?;
-            } else {
-                for i in 0..to - from {
-                    f(Run { address: address + step * i as i128, first: first + i, len: 1 })?;
+            match i64::try_from(step) {
+                Ok(step) => f(Run { address, first, len: to - from, step })?,
+                // So far apart that a second element is in no memory: it is refused at its exact address.
+                Err(_) => {
+                    for i in 0..to - from {
+                        let address = address + step * i as i128;
+                        f(Run { address, first: first + i, len: 1, step: bytes as i64 })?;
+                    }
                 }
             }
             let mut d = last;

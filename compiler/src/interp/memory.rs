@@ -150,6 +150,39 @@ impl Window {
         unsafe { copy_small(from, out.as_mut_ptr(), out.len()) }
     }
 
+    /// Does each of `n` elements of `bytes` bytes lie inside, the first at `address`, each `step` bytes after the last?
+    pub fn contains_strided(&self, address: u64, step: i64, n: usize, bytes: usize) -> bool {
+        // The last is as far as it goes; what lies between lies inside, too.
+        let last = i128::from(address) + i128::from(step) * (n.max(1) as i128 - 1);
+        self.contains(address, bytes) && u64::try_from(last).is_ok_and(|last| self.contains(last, bytes))
+    }
+
+    /// Copies elements of `T`, the first at `address`, each `step` bytes after the last, into `out`.
+    pub fn read_strided<T: bytemuck::Pod>(&self, address: u64, step: i64, out: &mut [T]) {
+        let inside = self.contains_strided(address, step, out.len(), size_of::<T>());
+        assert!(inside, "a window is only read inside");
+        let mut from = ptr::with_exposed_provenance::<u8>(address as usize);
+        for o in out {
+            // SAFETY: the element lies in a region, between the two whose places were checked; its constructor's
+            // contract makes it readable. Any bytes are a `T`.
+            *o = unsafe { from.cast::<T>().read_unaligned() };
+            from = from.wrapping_offset(step as isize);
+        }
+    }
+
+    /// Copies elements of `data` to memory, the first to `address`, each `step` bytes after the last.
+    pub fn write_strided<T: bytemuck::Pod>(&self, address: u64, step: i64, data: &[T]) {
+        let inside = self.writable && self.contains_strided(address, step, data.len(), size_of::<T>());
+        assert!(inside, "a window for writing is only written inside");
+        let mut to = ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        for &x in data {
+            // SAFETY: the element lies in a writable region, between the two whose places were checked; its
+            // constructor's contract makes it writable.
+            unsafe { to.cast::<T>().write_unaligned(x) };
+            to = to.wrapping_offset(step as isize);
+        }
+    }
+
     /// Copies `data` to memory from `address` on.
     #[inline(always)]
     pub fn write(&self, address: u64, data: &[u8]) {

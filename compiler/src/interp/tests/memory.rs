@@ -89,6 +89,58 @@ fn addresses_without_order_gather_and_scatter() {
 }
 
 #[test]
+fn evenly_spaced_addresses_are_checked_to_the_last() {
+    // out[i] = x[start + step * i], of every width; the mask leaves lanes out at both ends.
+    for d in [DType::U8, DType::I16, DType::F32, DType::I64] {
+        let mut b = Builder::new("spaced");
+        let x = b.param_ptr("x", d, Default::default());
+        let [start, step] = ["start", "step"].map(|n| b.param_scalar(n, DType::I32, Default::default()));
+        let to = b.param_ptr("out", d, Default::default());
+        let lanes = ok(b.arange(0, 8));
+        let [one, seven] = [1, 7].map(|v| int(&mut b, v));
+        let (above, below) = (ok(b.compare(Cmp::Ge, lanes, one)), ok(b.compare(Cmp::Lt, lanes, seven)));
+        let mask = ok(b.binary(BinaryOp::And, above, below));
+        let offset = ok(b.binary(BinaryOp::Mul, lanes, step));
+        let offset = ok(b.binary(BinaryOp::Add, offset, start));
+        let p = ok(b.ptr_add(x, offset));
+        let v = ok(b.load(p, Some(mask), None));
+        // Every second element of the output, last first.
+        let minus = int(&mut b, -2);
+        let offset = ok(b.binary(BinaryOp::Mul, lanes, minus));
+        let fourteen = int(&mut b, 14);
+        let offset = ok(b.binary(BinaryOp::Add, offset, fourteen));
+        let p = ok(b.ptr_add(to, offset));
+        ok(b.store(p, v, None));
+        let func = b.finish();
+        let element = |data: &[u64], i: usize| -> Vec<u8> {
+            bytemuck::cast_slice::<u64, u8>(data)[i * d.bytes()..][..d.bytes()].to_vec()
+        };
+        // Exactly 32 elements.
+        let mut random = super::Random(6);
+        let x: Vec<u64> = (0..4 * d.bytes()).map(|_| random.bits()).collect();
+        let mut run = |start: i32, step: i32| {
+            let mut got = vec![0u64; 2 * d.bytes()];
+            let num = |v: i32| Arg::Num(v as u32 as u64);
+            launch(&func, [1, 1, 1], vec![input(&x), num(start), num(step), out(&mut got)]).map(|()| got)
+        };
+        for (start, step) in [(0, 4), (31, -4), (5, 0), (-4, 4), (7, 4), (35, -4), (3, 1)] {
+            let got = run(start, step).unwrap();
+            for i in 0..8 {
+                let expected = match i {
+                    1..=6 => element(&x, (start + step * i) as usize),
+                    _ => vec![0; d.bytes()],
+                };
+                assert_eq!(element(&got, 14 - 2 * i as usize), expected, "{d}: {start} + {step} * {i}");
+            }
+        }
+        for (start, step, lane, index) in [(8, 4, 6, 32), (-5, 4, 1, -1), (23, -4, 6, -1), (40, -4, 1, 36)] {
+            let text = run(start, step).expect_err("out of bounds").to_string();
+            assert!(text.contains(&format!("element {index} of a buffer of 32 {d} (lane [{lane}] of")), "{text}");
+        }
+    }
+}
+
+#[test]
 fn offsets_of_every_integer_type_are_exact() {
     // x points at the middle; signed offsets go back, unsigned ones of the same bits far forward.
     for d in [DType::I8, DType::I16, DType::I32, DType::I64] {

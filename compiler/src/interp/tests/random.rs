@@ -16,7 +16,7 @@ fn grow(b: &mut Builder, random: &mut Random, pool: &mut Vec<Value>, depth: usiz
     let mut plan: Vec<usize> = (0..3 + below(6)).map(|_| below(12)).collect();
     plan.push(0);
     for what in plan {
-        let mut pick = |random: &mut Random| pool[(random.bits() >> 33) as usize % pool.len()];
+        let pick = |random: &mut Random| pool[(random.bits() >> 33) as usize % pool.len()];
         let new = match what {
             0..=4 => {
                 let ops = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Xor, BinaryOp::Max, BinaryOp::Div];
