@@ -35,13 +35,15 @@ struct Port<'a> {
     context: Context<'a>,
     /// Where the last access was: most of those that follow are there, too.
     window: Window,
+    /// The address of the view, if one is accessed.
+    base: Option<u64>,
     bytes: usize,
     write: bool,
 }
 
 impl<'a> Port<'a> {
-    fn new(context: Context<'a>, dtype: DType, write: bool) -> Self {
-        Self { context, window: Window::NONE, bytes: dtype.bytes(), write }
+    fn new(context: Context<'a>, dtype: DType, write: bool, base: Option<u64>) -> Self {
+        Self { context, window: Window::NONE, base, bytes: dtype.bytes(), write }
     }
 
     /// Moves the window to the `bytes` bytes from `address` on.
@@ -53,7 +55,7 @@ impl<'a> Port<'a> {
             return None;
         }
         if !self.window.contains(address, bytes) {
-            self.window = self.context.memory.window(address, bytes, self.write)?;
+            self.window = self.context.memory.window(address, bytes, self.write, self.base)?;
         }
         Some(address)
     }
@@ -78,6 +80,12 @@ impl<'a> Port<'a> {
             copy(&self.window, found, lane);
         }
         Ok(())
+    }
+
+    /// The error of `inst` for an element of the tile at `tile`.
+    fn error(&self, inst: &Inst, fault: Fault, tile: &Ref) -> Error {
+        let (what, help) = self.context.memory.explain(fault.address, tile.ty.elem.dtype(), self.write, self.base);
+        self.context.fault(inst, &what, fault.lane, &tile.ty.dims, help)
     }
 
     fn load(&mut self, run: Run, out: &mut [u8]) -> Result<(), Fault> {
@@ -237,10 +245,6 @@ fn strided(
     Ok(())
 }
 
-fn error(inst: &Inst, context: Context<'_>, fault: Fault, tile: &Ref, write: bool) -> Error {
-    context.fault(inst, fault.address, fault.lane, &tile.ty.dims, tile.ty.elem.dtype(), write)
-}
-
 pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
     let (p, mask, other) = (&inst.operands[0], inst.operands.get(1), inst.operands.get(2));
     let out = &inst.results[0];
@@ -252,7 +256,7 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
         }
         return Ok(());
     };
-    let mut port = Port::new(context, dtype, false);
+    let mut port = Port::new(context, dtype, false, None);
     let done = match (lanes, worker.slots[p.slot].repr) {
         // One address for all lanes: one load.
         (Lanes::All, Repr::Uniform(address)) => {
@@ -282,7 +286,7 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
             })
         }
     };
-    done.map_err(|fault| error(inst, context, fault, out, false))
+    done.map_err(|fault| port.error(inst, fault, out))
 }
 
 pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
@@ -291,10 +295,9 @@ pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> R
     worker.densify(x);
     let worker = &*worker;
     let dtype = x.ty.elem.dtype();
-    let mut port = Port::new(context, dtype, true);
+    let mut port = Port::new(context, dtype, true, None);
     let data = worker.slots[x.slot].bytes(&x.ty);
-    runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data))
-        .map_err(|fault| error(inst, context, fault, x, true))
+    runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }
 
 // ---- views ------------------------------------------------------------------------------------------------------
@@ -391,7 +394,7 @@ pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: 
         worker.set(out, Repr::Uniform(pad));
         return Ok(());
     }
-    let mut port = Port::new(context, dtype, false);
+    let mut port = Port::new(context, dtype, false, Some(worker.scalar(&inst.operands[0])));
     let done = worker.write(out, |_, buffer| {
         if !inside.is_whole(dims) {
             fill(buffer, dtype.bytes(), pad);
@@ -400,7 +403,7 @@ pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: 
         normalise(buffer, dtype);
         done
     });
-    done.map_err(|fault| error(inst, context, fault, out, false))
+    done.map_err(|fault| port.error(inst, fault, out))
 }
 
 pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context: Context<'_>) -> Result<()> {
@@ -408,7 +411,7 @@ pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context:
     let (dims, dtype) = (&x.ty.dims, x.ty.elem.dtype());
     let inside = Inside::new(worker, &inst.operands, rank, dims, dtype.bytes());
     worker.densify(x);
-    let mut port = Port::new(context, dtype, true);
+    let mut port = Port::new(context, dtype, true, Some(worker.scalar(&inst.operands[0])));
     let data = worker.slots[x.slot].bytes(&x.ty);
-    inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| error(inst, context, fault, x, true))
+    inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }

@@ -7,7 +7,6 @@ use super::program::{Action, Code, Inst, Program, Ref, Rule, truncate_elem};
 use super::reduce;
 use super::shape;
 use super::value::{Affine, Repr, Slot, fill, get, reserve};
-use crate::dtype::DType;
 use crate::error::{Diagnostic, Error, Result};
 use crate::tile::{Cmp, Elem, Shape};
 
@@ -33,10 +32,8 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The error of an access that memory does not allow: by `inst`, to `address`, of the element at `lane` of a
-    /// tile with these extents.
-    pub fn fault(&self, inst: &Inst, address: i128, lane: usize, dims: &[usize], dtype: DType, write: bool) -> Error {
-        let (what, help) = self.memory.explain(address, dtype, write);
+    /// The error of an access by `inst`, for what happened to the element at `lane` of a tile with these extents.
+    pub fn fault(&self, inst: &Inst, what: &str, lane: usize, dims: &[usize], help: &str) -> Error {
         let [x, y, z] = self.id;
         let place = if dims.is_empty() {
             String::new()

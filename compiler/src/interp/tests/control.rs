@@ -277,6 +277,16 @@ fn invalid_ir_is_refused_and_never_run() {
     let text = Program::compile(&func).expect_err("no terminator").to_string();
     assert!(text.contains("region0 has no terminator"), "{text}");
 
+    // A loop whose body takes another type, too large to be one.
+    let mut b = Builder::new("bad");
+    let (lo, hi, step) = (int(&mut b, 0), int(&mut b, 4), int(&mut b, 1));
+    let (_, carried) = ok(b.begin_for(lo, hi, step, &[lo]));
+    ok(b.end_for(&carried));
+    let mut func = b.finish();
+    func.values[carried[0]].ty = TileType::new(DType::I32, [1 << 40, 1 << 40]);
+    let text = Program::compile(&func).expect_err("wrong parameters").to_string();
+    assert!(text.contains("the parameters of region1 have wrong types"), "{text}");
+
     // A region inside itself.
     let mut b = Builder::new("bad");
     let c = ok(b.full(TileType::scalar(DType::Bool), crate::tile::Constant(1)));
