@@ -180,6 +180,11 @@ fn matmul(one: &rayon::ThreadPool) -> Result<()> {
             let run = runner(&matmul_kernel(dtype, block), &args, &memory, grid)?;
             report(&format!("  {dtype} tiles {block:?}, 1 thread"), best(3, || one.install(&run))?, plain);
             report(&format!("  {dtype} tiles {block:?}, all threads"), best(3, &run)?, plain);
+            // The second matrix column-major, as the keys of attention are.
+            let mut args = args.clone();
+            args[8..10].reverse();
+            let run = runner(&matmul_kernel(dtype, block), &args, &memory, grid)?;
+            report(&format!("  {dtype} tiles {block:?}, transposed, 1 thread"), best(3, || one.install(&run))?, plain);
         }
     }
     Ok(())

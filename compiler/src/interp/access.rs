@@ -1,8 +1,9 @@
 //! Loads and stores: through tiles of addresses and through views.
 //!
-//! Both are cut into runs of consecutive addresses, each checked and copied as a whole; an element's own check
+//! Both are cut into runs of evenly spaced addresses, each checked and copied as a whole; an element's own check
 //! decides only where a run as a whole is refused.
 
+use super::elementwise::{cast_mut, cast_slice};
 use super::exec::{Context, Worker};
 use super::memory::Window;
 use super::program::{Inst, Ref};
@@ -18,13 +19,15 @@ struct Fault {
     lane: usize,
 }
 
-/// Elements of a tile at consecutive addresses.
+/// Successive elements of a tile at evenly spaced addresses.
 #[derive(Clone, Copy)]
 struct Run {
     address: i128,
     /// The first element, counted row-major in the tile.
     first: usize,
     len: usize,
+    /// Bytes from one element to the next: often the width of an element, so that the run is copied as a whole.
+    step: i64,
 }
 
 /// Copies runs between memory and a tile.
@@ -32,13 +35,15 @@ struct Port<'a> {
     context: Context<'a>,
     /// Where the last access was: most of those that follow are there, too.
     window: Window,
+    /// The address of the view, if one is accessed.
+    base: Option<u64>,
     bytes: usize,
     write: bool,
 }
 
 impl<'a> Port<'a> {
-    fn new(context: Context<'a>, dtype: DType, write: bool) -> Self {
-        Self { context, window: Window::NONE, bytes: dtype.bytes(), write }
+    fn new(context: Context<'a>, dtype: DType, write: bool, base: Option<u64>) -> Self {
+        Self { context, window: Window::NONE, base, bytes: dtype.bytes(), write }
     }
 
     /// Moves the window to the `bytes` bytes from `address` on.
@@ -50,34 +55,69 @@ impl<'a> Port<'a> {
             return None;
         }
         if !self.window.contains(address, bytes) {
-            self.window = self.context.memory.window(address, bytes, self.write)?;
+            self.window = self.context.memory.window(address, bytes, self.write, self.base)?;
         }
         Some(address)
     }
 
-    /// Calls `copy` for the whole run, or, if that is not allowed, for each element by itself.
+    /// May the whole run be accessed? Then the window is there.
     #[inline(always)]
-    fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, std::ops::Range<usize>)) -> Result<(), Fault> {
-        if let Some(address) = self.seek(run.address, run.len * self.bytes) {
-            copy(&self.window, address, run.first..run.first + run.len);
-            return Ok(());
+    fn covers(&mut self, run: Run) -> Option<u64> {
+        if run.step == self.bytes as i64 {
+            return self.seek(run.address, run.len * self.bytes);
         }
+        let address = self.seek(run.address, self.bytes)?;
+        let aligned = run.step & (self.bytes as i64 - 1) == 0;
+        (aligned && self.window.contains_strided(address, run.step, run.len, self.bytes)).then_some(address)
+    }
+
+    /// Calls `copy` with one element after the other, as far as that is allowed.
+    #[cold]
+    fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, usize)) -> Result<(), Fault> {
         for i in 0..run.len {
-            let (address, lane) = (run.address + (i * self.bytes) as i128, run.first + i);
+            let (address, lane) = (run.address + i128::from(run.step) * i as i128, run.first + i);
             let Some(found) = self.seek(address, self.bytes) else { return Err(Fault { address, lane }) };
-            copy(&self.window, found, lane..lane + 1);
+            copy(&self.window, found, lane);
         }
         Ok(())
     }
 
+    /// The error of `inst` for an element of the tile at `tile`.
+    fn error(&self, inst: &Inst, fault: Fault, tile: &Ref) -> Error {
+        let (what, help) = self.context.memory.explain(fault.address, tile.ty.elem.dtype(), self.write, self.base);
+        self.context.fault(inst, &what, fault.lane, &tile.ty.dims, help)
+    }
+
     fn load(&mut self, run: Run, out: &mut [u8]) -> Result<(), Fault> {
         let bytes = self.bytes;
-        self.each(run, |w, address, lanes| w.read(address, &mut out[lanes.start * bytes..lanes.end * bytes]))
+        let Some(address) = self.covers(run) else {
+            return self.each(run, |w, address, lane| w.read(address, &mut out[lane * bytes..][..bytes]));
+        };
+        let out = &mut out[run.first * bytes..][..run.len * bytes];
+        match bytes {
+            _ if run.step == bytes as i64 => self.window.read(address, out),
+            1 => self.window.read_strided::<u8>(address, run.step, out),
+            2 => self.window.read_strided::<u16>(address, run.step, cast_mut(out)),
+            4 => self.window.read_strided::<u32>(address, run.step, cast_mut(out)),
+            _ => self.window.read_strided::<u64>(address, run.step, cast_mut(out)),
+        }
+        Ok(())
     }
 
     fn store(&mut self, run: Run, x: &[u8]) -> Result<(), Fault> {
         let bytes = self.bytes;
-        self.each(run, |w, address, lanes| w.write(address, &x[lanes.start * bytes..lanes.end * bytes]))
+        let Some(address) = self.covers(run) else {
+            return self.each(run, |w, address, lane| w.write(address, &x[lane * bytes..][..bytes]));
+        };
+        let x = &x[run.first * bytes..][..run.len * bytes];
+        match bytes {
+            _ if run.step == bytes as i64 => self.window.write(address, x),
+            1 => self.window.write_strided::<u8>(address, run.step, x),
+            2 => self.window.write_strided::<u16>(address, run.step, cast_slice(x)),
+            4 => self.window.write_strided::<u32>(address, run.step, cast_slice(x)),
+            _ => self.window.write_strided::<u64>(address, run.step, cast_slice(x)),
+        }
+        Ok(())
     }
 }
 
@@ -135,7 +175,7 @@ fn runs(
                 {
                     i += 1;
                 }
-                f(Run { address: addresses[first].into(), first, len: i - first })?;
+                f(Run { address: addresses[first].into(), first, len: i - first, step: bytes as i64 })?;
             }
             Ok(())
         }
@@ -165,13 +205,19 @@ fn strided(
         outer -= 1;
         block *= dims[outer];
     }
+    // If there are none, the innermost one makes a block with gaps.
+    let mut step = bytes as i64;
+    if block == 1 && outer > 0 {
+        outer -= 1;
+        (block, step) = (dims[outer], affine.steps[outer]);
+    }
     let mut index = [0usize; Shape::MAX_RANK];
     let mut address = i128::from(affine.start);
     let blocks: usize = dims[..outer].iter().product();
     for b in 0..blocks {
         let first = b * block;
         match mask {
-            None => f(Run { address, first, len: block })?,
+            None => f(Run { address, first, len: block, step })?,
             Some(mask) => {
                 let mask = &mask[first..first + block];
                 let mut i = 0;
@@ -179,7 +225,8 @@ fn strided(
                     let Some(skip) = mask[i..].iter().position(|&m| m != 0) else { break };
                     let from = i + skip;
                     let len = mask[from..].iter().position(|&m| m == 0).unwrap_or(block - from);
-                    f(Run { address: address + (from * bytes) as i128, first: first + from, len })?;
+                    let address = address + i128::from(step) * from as i128;
+                    f(Run { address, first: first + from, len, step })?;
                     i = from + len;
                 }
             }
@@ -198,10 +245,6 @@ fn strided(
     Ok(())
 }
 
-fn error(inst: &Inst, context: Context<'_>, fault: Fault, tile: &Ref, write: bool) -> Error {
-    context.fault(inst, fault.address, fault.lane, &tile.ty.dims, tile.ty.elem.dtype(), write)
-}
-
 pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
     let (p, mask, other) = (&inst.operands[0], inst.operands.get(1), inst.operands.get(2));
     let out = &inst.results[0];
@@ -213,13 +256,14 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
         }
         return Ok(());
     };
-    let mut port = Port::new(context, dtype, false);
+    let mut port = Port::new(context, dtype, false, None);
     let done = match (lanes, worker.slots[p.slot].repr) {
         // One address for all lanes: one load.
         (Lanes::All, Repr::Uniform(address)) => {
             let mut word = [0u64];
             let element = &mut bytemuck::cast_slice_mut(&mut word)[..dtype.bytes()];
-            let done = port.load(Run { address: address.into(), first: 0, len: 1 }, element);
+            let done =
+                port.load(Run { address: address.into(), first: 0, len: 1, step: dtype.bytes() as i64 }, element);
             normalise(element, dtype);
             worker.set(out, Repr::Uniform(word[0]));
             done
@@ -242,7 +286,7 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
             })
         }
     };
-    done.map_err(|fault| error(inst, context, fault, out, false))
+    done.map_err(|fault| port.error(inst, fault, out))
 }
 
 pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Result<()> {
@@ -251,10 +295,9 @@ pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> R
     worker.densify(x);
     let worker = &*worker;
     let dtype = x.ty.elem.dtype();
-    let mut port = Port::new(context, dtype, true);
+    let mut port = Port::new(context, dtype, true, None);
     let data = worker.slots[x.slot].bytes(&x.ty);
-    runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data))
-        .map_err(|fault| error(inst, context, fault, x, true))
+    runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }
 
 // ---- views ------------------------------------------------------------------------------------------------------
@@ -316,11 +359,14 @@ impl Inside {
                 first = (first + index[d]) * dims[d + 1];
             }
             first += from;
-            if step == bytes as i128 {
-                f(Run { address, first, len: to - from })?;
-            } else {
-                for i in 0..to - from {
-                    f(Run { address: address + step * i as i128, first: first + i, len: 1 })?;
+            match i64::try_from(step) {
+                Ok(step) => f(Run { address, first, len: to - from, step })?,
+                // So far apart that a second element is in no memory: it is refused at its exact address.
+                Err(_) => {
+                    for i in 0..to - from {
+                        let address = address + step * i as i128;
+                        f(Run { address, first: first + i, len: 1, step: bytes as i64 })?;
+                    }
                 }
             }
             let mut d = last;
@@ -348,7 +394,7 @@ pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: 
         worker.set(out, Repr::Uniform(pad));
         return Ok(());
     }
-    let mut port = Port::new(context, dtype, false);
+    let mut port = Port::new(context, dtype, false, Some(worker.scalar(&inst.operands[0])));
     let done = worker.write(out, |_, buffer| {
         if !inside.is_whole(dims) {
             fill(buffer, dtype.bytes(), pad);
@@ -357,7 +403,7 @@ pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: 
         normalise(buffer, dtype);
         done
     });
-    done.map_err(|fault| error(inst, context, fault, out, false))
+    done.map_err(|fault| port.error(inst, fault, out))
 }
 
 pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context: Context<'_>) -> Result<()> {
@@ -365,7 +411,7 @@ pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context:
     let (dims, dtype) = (&x.ty.dims, x.ty.elem.dtype());
     let inside = Inside::new(worker, &inst.operands, rank, dims, dtype.bytes());
     worker.densify(x);
-    let mut port = Port::new(context, dtype, true);
+    let mut port = Port::new(context, dtype, true, Some(worker.scalar(&inst.operands[0])));
     let data = worker.slots[x.slot].bytes(&x.ty);
-    inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| error(inst, context, fault, x, true))
+    inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }

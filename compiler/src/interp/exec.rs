@@ -7,7 +7,6 @@ use super::program::{Action, Code, Inst, Program, Ref, Rule, truncate_elem};
 use super::reduce;
 use super::shape;
 use super::value::{Affine, Repr, Slot, fill, get, reserve};
-use crate::dtype::DType;
 use crate::error::{Diagnostic, Error, Result};
 use crate::tile::{Cmp, Elem, Shape};
 
@@ -33,10 +32,8 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The error of an access that memory does not allow: by `inst`, to `address`, of the element at `lane` of a
-    /// tile with these extents.
-    pub fn fault(&self, inst: &Inst, address: i128, lane: usize, dims: &[usize], dtype: DType, write: bool) -> Error {
-        let (what, help) = self.memory.explain(address, dtype, write);
+    /// The error of an access by `inst`, for what happened to the element at `lane` of a tile with these extents.
+    pub fn fault(&self, inst: &Inst, what: &str, lane: usize, dims: &[usize], help: &str) -> Error {
         let [x, y, z] = self.id;
         let place = if dims.is_empty() {
             String::new()
@@ -180,30 +177,42 @@ impl Worker {
                 self.run(code, context)?;
             }
             Action::Move { through, copies, swaps } => {
-                // Carried values that change places: rare, so the copies may allocate.
-                let taken: Vec<_> = through
-                    .iter()
-                    .map(|(from, _)| {
-                        let slot = &self.slots[from.slot];
-                        let dense = slot.repr == Repr::Dense;
-                        (slot.repr, if dense { slot.buffer.clone() } else { Vec::new() })
-                    })
-                    .collect();
-                for (from, to) in copies {
-                    self.copy(from, to);
-                }
-                for (from, to) in swaps {
-                    self.slots.swap(from.slot, to.slot);
-                }
-                for ((repr, buffer), (_, to)) in taken.into_iter().zip(through) {
-                    self.slots[to.slot].repr = repr;
-                    if repr == Repr::Dense {
-                        self.slots[to.slot].buffer = buffer;
-                    }
+                if !through.is_empty() {
+                    self.permute_carried(through, copies, swaps);
+                } else {
+                    self.move_values(copies, swaps);
                 }
             }
         }
         Ok(())
+    }
+
+    fn move_values(&mut self, copies: &[(Ref, Ref)], swaps: &[(Ref, Ref)]) {
+        for (from, to) in copies {
+            self.copy(from, to);
+        }
+        for (from, to) in swaps {
+            self.slots.swap(from.slot, to.slot);
+        }
+    }
+
+    /// The moves of a loop whose carried values change places: rare, so the copies may allocate.
+    fn permute_carried(&mut self, through: &[(Ref, Ref)], copies: &[(Ref, Ref)], swaps: &[(Ref, Ref)]) {
+        let taken: Vec<_> = through
+            .iter()
+            .map(|(from, _)| {
+                let slot = &self.slots[from.slot];
+                let dense = slot.repr == Repr::Dense;
+                (slot.repr, if dense { slot.buffer.clone() } else { Vec::new() })
+            })
+            .collect();
+        self.move_values(copies, swaps);
+        for ((repr, buffer), (_, to)) in taken.into_iter().zip(through) {
+            self.slots[to.slot].repr = repr;
+            if repr == Repr::Dense {
+                self.slots[to.slot].buffer = buffer;
+            }
+        }
     }
 
     // ---- slots ------------------------------------------------------------------------------------------------
@@ -283,8 +292,7 @@ impl Worker {
     // ---- elementwise ------------------------------------------------------------------------------------------
 
     fn map(&mut self, kernel: elementwise::Kernel, rule: Rule, args: &[Ref], out: &Ref) {
-        let reprs: [Option<Repr>; 3] = std::array::from_fn(|i| args.get(i).map(|a| self.slots[a.slot].repr));
-        let formulas = reprs.iter().flatten().any(|r| matches!(r, Repr::Affine(_)));
+        let formulas = args.iter().any(|a| matches!(self.slots[a.slot].repr, Repr::Affine(_)));
         if formulas || matches!(rule, Rule::PtrAdd(_)) {
             if let Some(repr) = self.apply(rule, args, out) {
                 self.set(out, repr);

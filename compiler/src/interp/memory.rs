@@ -30,6 +30,10 @@ impl MemRegion {
         Self { start: start.expose_provenance(), bytes, writable }
     }
 
+    fn window(&self) -> Window {
+        Window { start: self.start as u64, bytes: self.bytes as u64, writable: self.writable }
+    }
+
     /// The memory of a slice, for reading.
     ///
     /// # Safety
@@ -50,6 +54,9 @@ impl MemRegion {
 }
 
 /// The memory of a launch: every access of the kernel must lie in one of the regions.
+///
+/// An access through a view must lie in the region that holds the view's base. Of other addresses it is not known where
+/// they come from: one that leaves its region and lands in another passes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
     regions: Vec<MemRegion>,
@@ -61,23 +68,33 @@ impl Memory {
         Self { regions }
     }
 
-    /// The region that holds the `bytes` bytes from `address` on, if one does and allows the access.
-    pub(super) fn window(&self, address: u64, bytes: usize, write: bool) -> Option<Window> {
-        self.regions
-            .iter()
-            .filter(|r| r.writable || !write)
-            .map(|r| Window { start: r.start as u64, bytes: r.bytes as u64, writable: r.writable })
-            .find(|w| w.contains(address, bytes))
+    /// The regions that an access may lie in: those that hold the address `base`, if it is known and in a region.
+    fn candidates(&self, base: Option<u64>) -> impl Iterator<Item = &MemRegion> {
+        let holds = |r: &MemRegion, base: u64| r.window().contains(base, 1);
+        let base = base.filter(|&base| self.regions.iter().any(|r| holds(r, base)));
+        self.regions.iter().filter(move |r| base.is_none_or(|base| holds(r, base)))
+    }
+
+    /// The region that holds the `bytes` bytes from `address` on, if one does and allows the access. `base` is the
+    /// address of the view that is accessed, if one is.
+    pub(super) fn window(&self, address: u64, bytes: usize, write: bool, base: Option<u64>) -> Option<Window> {
+        let allowed = self.candidates(base).filter(|r| r.writable || !write);
+        allowed.map(MemRegion::window).find(|w| w.contains(address, bytes))
     }
 
     /// Says what is wrong with an access that no window allows, and what to do. `address` is exact, also when it does
     /// not fit an address.
-    pub(super) fn explain(&self, address: i128, dtype: DType, write: bool) -> (String, &'static str) {
+    pub(super) fn explain(
+        &self,
+        address: i128,
+        dtype: DType,
+        write: bool,
+        base: Option<u64>,
+    ) -> (String, &'static str) {
         let size = dtype.bytes() as i128;
         let access = if write { "store" } else { "load" };
         let Some((distance, nearest)) = self
-            .regions
-            .iter()
+            .candidates(base)
             .map(|r| {
                 let (start, end) = (r.start as i128, r.start as i128 + r.bytes as i128);
                 ((start - address).max(address + size - end).max(0), r)
@@ -148,6 +165,39 @@ impl Window {
         unsafe { copy_small(from, out.as_mut_ptr(), out.len()) }
     }
 
+    /// Does each of `n` elements of `bytes` bytes lie inside, the first at `address`, each `step` bytes after the last?
+    pub fn contains_strided(&self, address: u64, step: i64, n: usize, bytes: usize) -> bool {
+        // The last is as far as it goes; what lies between lies inside, too.
+        let last = i128::from(address) + i128::from(step) * (n.max(1) as i128 - 1);
+        self.contains(address, bytes) && u64::try_from(last).is_ok_and(|last| self.contains(last, bytes))
+    }
+
+    /// Copies elements of `T`, the first at `address`, each `step` bytes after the last, into `out`.
+    pub fn read_strided<T: bytemuck::Pod>(&self, address: u64, step: i64, out: &mut [T]) {
+        let inside = self.contains_strided(address, step, out.len(), size_of::<T>());
+        assert!(inside, "a window is only read inside");
+        let mut from = ptr::with_exposed_provenance::<u8>(address as usize);
+        for o in out {
+            // SAFETY: the element lies in a region, between the two whose places were checked; its constructor's
+            // contract makes it readable. Any bytes are a `T`.
+            *o = unsafe { from.cast::<T>().read_unaligned() };
+            from = from.wrapping_offset(step as isize);
+        }
+    }
+
+    /// Copies elements of `data` to memory, the first to `address`, each `step` bytes after the last.
+    pub fn write_strided<T: bytemuck::Pod>(&self, address: u64, step: i64, data: &[T]) {
+        let inside = self.writable && self.contains_strided(address, step, data.len(), size_of::<T>());
+        assert!(inside, "a window for writing is only written inside");
+        let mut to = ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        for &x in data {
+            // SAFETY: the element lies in a writable region, between the two whose places were checked; its
+            // constructor's contract makes it writable.
+            unsafe { to.cast::<T>().write_unaligned(x) };
+            to = to.wrapping_offset(step as isize);
+        }
+    }
+
     /// Copies `data` to memory from `address` on.
     #[inline(always)]
     pub fn write(&self, address: u64, data: &[u8]) {
@@ -187,14 +237,14 @@ mod tests {
         // SAFETY: `data` lives to the end of the test and is not written.
         let memory = Memory::new(vec![unsafe { MemRegion::read_only(&data) }]);
         let start = data.as_ptr() as u64;
-        assert!(memory.window(start, 12, false).is_some());
-        assert!(memory.window(start + 12, 0, false).is_some());
-        assert!(memory.window(start, 13, false).is_none());
-        assert!(memory.window(start - 1, 1, false).is_none());
-        assert!(memory.window(start + 9, 4, false).is_none());
-        assert!(memory.window(start, 4, true).is_none(), "read-only");
+        assert!(memory.window(start, 12, false, None).is_some());
+        assert!(memory.window(start + 12, 0, false, None).is_some());
+        assert!(memory.window(start, 13, false, None).is_none());
+        assert!(memory.window(start - 1, 1, false, None).is_none());
+        assert!(memory.window(start + 9, 4, false, None).is_none());
+        assert!(memory.window(start, 4, true, None).is_none(), "read-only");
         let mut out = [0; 4];
-        memory.window(start + 4, 4, false).unwrap().read(start + 4, &mut out);
+        memory.window(start + 4, 4, false, None).unwrap().read(start + 4, &mut out);
         assert_eq!(u32::from_ne_bytes(out), 2);
     }
 }

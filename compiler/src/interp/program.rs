@@ -132,10 +132,10 @@ impl Program {
                 format!("{flat} flattened parameters, but {} values", params.len()),
             ));
         }
-        let params = params.iter().map(|&p| lowering.define(p).ty).collect::<Vec<_>>();
-        if let Some(p) = params.iter().find(|p| !p.dims.is_empty()) {
-            return Err(invalid(func, Loc::UNKNOWN, format!("a kernel parameter of shape {:?}", p.dims)));
+        if let Some(&p) = params.iter().find(|&&p| func.values.get(p).is_none_or(|data| !data.ty.is_scalar())) {
+            return Err(invalid(func, Loc::UNKNOWN, format!("the kernel parameter {p} is not a scalar")));
         }
+        let params = params.iter().map(|&p| lowering.define(p).ty).collect::<Vec<_>>();
         let body = lowering.region(func.body, &[])?.code;
         Ok(Program { name: func.name.clone(), params, body, slots: lowering.slots, workers: Mutex::default() })
     }
@@ -340,21 +340,29 @@ impl Lowering<'_> {
         Ok(Inst { action: Action::Move { through, copies, swaps }, operands: vec![], results: vec![], loc: data.loc })
     }
 
+    /// Checks that the parameters of a region have the types of `values`, which they stand for.
+    fn check_params(&self, region: Region, values: &[Value], loc: Loc) -> Result<()> {
+        let params = &self.func.regions[region].params;
+        let same = params.len() == values.len()
+            && params
+                .iter()
+                .zip(values)
+                .all(|(&p, &v)| self.func.values.get(p).is_some_and(|d| d.ty == *self.func.ty(v)));
+        if same { Ok(()) } else { Err(invalid(self.func, loc, format!("the parameters of {region} have wrong types"))) }
+    }
+
     /// Gives the parameters of a region slots, after checking their types.
-    fn params(&mut self, region: Region, types: &[Arc<Type>], loc: Loc) -> Result<Vec<Ref>> {
-        let func = self.func;
-        let refs: Vec<Ref> = func.regions[region].params.iter().map(|&p| self.define(p)).collect();
-        let same = refs.len() == types.len() && refs.iter().zip(types).all(|(r, t)| r.ty == *t);
-        if same { Ok(refs) } else { Err(invalid(func, loc, format!("the parameters of {region} have wrong types"))) }
+    fn params(&mut self, region: Region, values: &[Value], loc: Loc) -> Result<Vec<Ref>> {
+        self.check_params(region, values, loc)?;
+        Ok(self.func.regions[region].params.iter().map(|&p| self.define(p)).collect())
     }
 
     fn op(&mut self, data: &OpData, operands: Vec<Ref>, steal: bool) -> Result<Inst> {
         let types: Vec<Arc<Type>> = operands.iter().map(|r| r.ty.clone()).collect();
         let action = match data.op {
             Op::For => {
-                let index = types[0].clone();
-                let all: Vec<_> = [index].into_iter().chain(types[3..].iter().cloned()).collect();
-                let mut carried = self.params(data.regions[0], &all, data.loc)?;
+                let values: Vec<Value> = data.operands[..1].iter().chain(&data.operands[3..]).copied().collect();
+                let mut carried = self.params(data.regions[0], &values, data.loc)?;
                 let body = self.region(data.regions[0], &carried[1..])?.code;
                 let iv = carried.remove(0);
                 self.release(self.func.regions[data.regions[0]].params[0]);
@@ -362,20 +370,12 @@ impl Lowering<'_> {
                 Action::For { iv, carried, body }
             }
             Op::While => {
-                let carried = self.params(data.regions[0], &types, data.loc)?;
+                let carried = self.params(data.regions[0], &data.operands, data.loc)?;
+                self.check_params(data.regions[1], &data.operands, data.loc)?;
                 let Lowered { code: condition, go_on: Some(go_on) } = self.region(data.regions[0], &[])? else {
                     return Err(invalid(self.func, data.loc, "the condition of `while` ends in `yield`".into()));
                 };
                 let body_params = &self.func.regions[data.regions[1]].params;
-                let same = body_params.len() == carried.len()
-                    && body_params.iter().zip(&types).all(|(&p, t)| Type::new(self.func.ty(p)) == **t);
-                if !same {
-                    return Err(invalid(
-                        self.func,
-                        data.loc,
-                        "the regions of `while` have different parameters".into(),
-                    ));
-                }
                 for (&p, place) in body_params.iter().zip(&carried) {
                     self.bind(p, place.clone());
                 }

@@ -168,8 +168,8 @@ fn arg_reduce<T: Element, const MAX: bool>(out: &mut [u8], x: &[u8], g: Geometry
             for i in 1..g.len {
                 let (candidate, leader) = (at(i), at(best));
                 let better = if MAX { candidate > leader } else { candidate < leader };
-                // Only a NaN differs from itself.
-                let first_nan = candidate != candidate && leader == leader;
+                let is_nan = |v: T| v.partial_cmp(&v).is_none();
+                let first_nan = is_nan(candidate) && !is_nan(leader);
                 if better || first_nan {
                     best = i;
                 }

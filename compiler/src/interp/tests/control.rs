@@ -122,7 +122,7 @@ fn while_runs_as_long_as_its_condition_holds() {
 
 #[test]
 fn carried_tiles_may_change_places() {
-    // (a, b, c) <- (b, c, a + b) on tiles, with a dense one among them: all three are read before any is written.
+    // (a, b, c) <- (c, a, a + b) on tiles, with a dense one among them: all three are read before any is written.
     let n = 16;
     let got = run_scalar(n, 5, |b, x| {
         let lanes = ok(b.arange(0, n));
@@ -131,7 +131,7 @@ fn carried_tiles_may_change_places() {
         let (lo, step, hi) = (int(b, 0), int(b, 1), int(b, 7));
         let (_, c) = ok(b.begin_for(lo, hi, step, &[lanes, square, fill]));
         let sum = ok(b.binary(BinaryOp::Add, c[0], c[1]));
-        let r = ok(b.end_for(&[c[1], c[2], sum]));
+        let r = ok(b.end_for(&[c[2], c[0], sum]));
         let (hundred, ten) = (int(b, 10_000), int(b, 100));
         let r0 = ok(b.binary(BinaryOp::Mul, r[0], hundred));
         let r1 = ok(b.binary(BinaryOp::Mul, r[1], ten));
@@ -142,7 +142,7 @@ fn carried_tiles_may_change_places() {
         let i = i as i32;
         let (mut a, mut b, mut c) = (i, i * i, 5);
         for _ in 0..7 {
-            (a, b, c) = (b, c, a + b);
+            (a, b, c) = (c, a, a + b);
         }
         assert_eq!(got, a * 10_000 + b * 100 + c, "lane {i}");
     }
@@ -276,6 +276,16 @@ fn invalid_ir_is_refused_and_never_run() {
     func.regions[body].ops.clear();
     let text = Program::compile(&func).expect_err("no terminator").to_string();
     assert!(text.contains("region0 has no terminator"), "{text}");
+
+    // A loop whose body takes another type, too large to be one.
+    let mut b = Builder::new("bad");
+    let (lo, hi, step) = (int(&mut b, 0), int(&mut b, 4), int(&mut b, 1));
+    let (_, carried) = ok(b.begin_for(lo, hi, step, &[lo]));
+    ok(b.end_for(&carried));
+    let mut func = b.finish();
+    func.values[carried[0]].ty = TileType::new(DType::I32, [1 << 40, 1 << 40]);
+    let text = Program::compile(&func).expect_err("wrong parameters").to_string();
+    assert!(text.contains("the parameters of region1 have wrong types"), "{text}");
 
     // A region inside itself.
     let mut b = Builder::new("bad");

@@ -283,7 +283,7 @@ fn casts_to_16_bit_floats_round_once() {
         for shift in 12..63 {
             for near in [-1i64, 0, 1] {
                 // One and a half steps of the 8 or 11 significant bits.
-                let x = (1i64 << shift) + (3i64 << (shift - i64::from(m) - 1)) / 1 + near;
+                let x = (1i64 << shift) + (3i64 << (shift - i64::from(m) - 1)) + near;
                 let exact = cast(DType::I64, d, x as u64) as u16;
                 let tie_is_even =
                     nearest(&table, ((1i64 << shift) as f64) * (1.0 + 1.5 * f64::powi(2.0, -(m as i32))), infinity);
@@ -595,7 +595,8 @@ fn uniform_and_formula_operands_mean_the_same_as_dense_ones() {
     // The same numbers: as a formula (arange), and loaded.
     let n = 2048;
     let data: Vec<i32> = (0..n as i32).map(|i| i - 1000).collect();
-    let ops: Vec<(&str, fn(&mut Builder, Value) -> Value)> = vec![
+    type Case = (&'static str, fn(&mut Builder, Value) -> Value);
+    let ops: Vec<Case> = vec![
         ("x * 3 + 7", |b, x| {
             let (three, seven) = (super::int(b, 3), super::int(b, 7));
             let x = ok(b.binary(BinaryOp::Mul, three, x));

@@ -5,6 +5,7 @@ mod data;
 mod elementwise;
 mod kernels;
 mod memory;
+mod random;
 mod reduce;
 
 use super::{ArgValue, MemRegion, Memory, Program};
