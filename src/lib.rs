@@ -1,1 +1,36 @@
-//! Tilewright facade.
+//! Tilewright: a Triton-like GPU kernel language, compiler and autotuner for Rust.
+//!
+//! Write a kernel for one *program* that works on *tiles*; Tilewright compiles it when it is first launched, to PTX, SPIR-V or
+//! OpenCL C, or interprets it on the CPU:
+//! ```
+//! use tilewright::dsl::*;
+//! use tilewright::Device;
+//!
+//! /// `out = x + y`, `block` elements a program.
+//! #[kernel]
+//! fn add(x: In<f32, 1>, y: In<f32, 1>, out: Out<f32, 1>, #[comptime] block: usize) {
+//!     let start = program_id(0) * block;
+//!     out.store([start], x.load([start], [block]) + y.load([start], [block]));
+//! }
+//!
+//! # fn main() -> tilewright::Result<()> {
+//! let dev = Device::best()?; // CUDA, Vulkan, OpenCL or the CPU
+//! let x = dev.buffer_from(&[1.0f32; 1000])?;
+//! let y = dev.buffer_from(&[2.0f32; 1000])?;
+//! let out = dev.zeros::<f32>(1000)?;
+//! add(x.view([1000])?, y.view([1000])?, out.view([1000])?, 256).grid([1000usize.div_ceil(256)]).launch()?;
+//! assert_eq!(out.to_vec()?, [3.0; 1000]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | where | what |
+//! |---|---|
+//! | [`dsl`] | the language: `#[kernel]`, `#[device_fn]`, tiles, views, pointers, and everything that can be done with them |
+//! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
+//! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
+//! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
+
+pub use tilewright_compiler as compiler;
+pub use tilewright_kernels as kernels;
+pub use tilewright_runtime::*;

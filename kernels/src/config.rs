@@ -41,5 +41,8 @@ pub fn same_dims<T: Element, const R: usize>(what: &str, x: View<'_, T, R>, y: V
     if x.dims() == y.dims() {
         return Ok(());
     }
-    Err(Error::Arguments(format!("{what}: the input is {:?} and the output {:?}; they must agree", x.dims(), y.dims())))
+    Err(Error::Arguments {
+        kernel: what.into(),
+        message: format!("the input is {:?} and the output {:?}; they must agree", x.dims(), y.dims()),
+    })
 }

@@ -77,10 +77,10 @@ pub fn layer_norm<'a, T: Float + Element>(
     let [rows, columns] = x.dims();
     for (what, v) in [("weight", weight), ("bias", bias)] {
         if v.dims() != [columns] {
-            return Err(Error::Arguments(format!(
-                "layer_norm: {what} has {} elements, but rows have {columns}",
-                v.dims()[0]
-            )));
+            return Err(Error::Arguments {
+                kernel: "layer_norm".into(),
+                message: format!("{what} has {} elements, but rows have {columns}", v.dims()[0]),
+            });
         }
     }
     Ok(match row_config(&x.device(), x.dtype(), columns) {

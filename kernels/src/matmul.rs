@@ -101,12 +101,15 @@ pub fn matmul_with<'a, T: Float + DotElement + Element>(
 ) -> Result<Launch<'a>> {
     let ([m, k], [k2, n]) = (a.dims(), b.dims());
     if k != k2 || c.dims() != [m, n] {
-        return Err(Error::Arguments(format!(
-            "matmul: a is {:?}, b is {:?} and c is {:?}; they must be [m, k], [k, n] and [m, n]",
-            a.dims(),
-            b.dims(),
-            c.dims()
-        )));
+        return Err(Error::Arguments {
+            kernel: "matmul".into(),
+            message: format!(
+                "a is {:?}, b is {:?} and c is {:?}; they must be [m, k], [k, n] and [m, n]",
+                a.dims(),
+                b.dims(),
+                c.dims()
+            ),
+        });
     }
     let MatmulConfig { bm, bn, bk, group, options } = config;
     let programs = m.div_ceil(bm) * n.div_ceil(bn);
