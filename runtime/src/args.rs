@@ -10,25 +10,8 @@ use crate::view::{Slice, Strided, View};
 use std::fmt;
 use std::sync::Arc;
 use tilewright_compiler::DType;
+use tilewright_compiler::dsl::Access;
 use tilewright_compiler::tile::ParamKind;
-
-/// What a kernel does with a view.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Access {
-    /// Reads.
-    In,
-    /// Writes.
-    Out,
-    /// Reads and writes.
-    InOut,
-}
-
-impl Access {
-    /// May the kernel write?
-    pub fn writes(self) -> bool {
-        self != Access::In
-    }
-}
 
 /// One argument of a launch.
 #[derive(Clone, Copy)]

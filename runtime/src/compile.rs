@@ -62,7 +62,7 @@ pub(crate) fn compile(
 
 /// The text of Tile IR, which is also what addresses it in the cache.
 pub(crate) fn ir_text(func: &Function) -> String {
-    format!("{func:?}")
+    func.to_string()
 }
 
 fn compile_code(
@@ -99,10 +99,14 @@ fn compile_code(
     }
 
     let start = Instant::now();
-    let compiled = pipeline::compile(func, caps, options)?;
+    let stages = pipeline::compile_stages(func, caps, options)?;
     metadata.compile_time = start.elapsed();
     device.counters.compilations.fetch_add(1, Relaxed);
+    let compiled = stages.compiled;
     if let Some(dump) = &mut dump {
+        dump.write("optimised.txt", &stages.tile);
+        dump.write("schedule.txt", format!("{:#?}\n", stages.schedule));
+        dump.write("thread.txt", &stages.thread);
         let name = match compiled.code {
             Code::Ptx(_) => "code.ptx",
             Code::SpirV(_) => "code.spvasm",

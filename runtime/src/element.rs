@@ -3,36 +3,7 @@
 use tilewright_compiler::DType;
 use tilewright_compiler::dtype::Kind;
 
-mod local {
-    use half::{bf16, f16};
-    use tilewright_compiler::DType;
-
-    mod sealed {
-        pub trait Sealed {}
-    }
-
-    /// A host type with the layout of a [`DType`].
-    pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
-        /// The element type on devices.
-        const DTYPE: DType;
-    }
-
-    macro_rules! element {
-        ($($t:ty: $d:ident,)*) => {$(
-            impl sealed::Sealed for $t {}
-            impl Element for $t {
-                const DTYPE: DType = DType::$d;
-            }
-        )*};
-    }
-
-    element! {
-        bool: Bool, i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64,
-        f16: F16, bf16: BF16, f32: F32, f64: F64,
-    }
-}
-
-pub use local::Element;
+pub use tilewright_compiler::dsl::Element;
 
 /// The bytes of host elements.
 pub(crate) fn bytes_of<T: Element>(values: &[T]) -> &[u8] {

@@ -47,7 +47,7 @@ mod tests;
 mod view;
 mod vulkan;
 
-pub use args::{Access, KernelArg};
+pub use args::KernelArg;
 pub use buffer::{Buffer, Memory};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use element::Element;
@@ -57,7 +57,7 @@ pub use metadata::{CacheOutcome, Metadata, Resources};
 pub use stats::Stats;
 pub use stream::{Event, Stream};
 pub use tilewright_compiler::DType;
-pub use tilewright_compiler::dsl;
+pub use tilewright_compiler::dsl::{self, Access};
 pub use tilewright_compiler::pipeline::Options;
 pub use tilewright_dsl_macros::*;
 pub use view::{MAX_RANK, Slice, View};

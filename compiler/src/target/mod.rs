@@ -145,7 +145,8 @@ pub enum Code {
     /// SPIR-V words: a `GLCompute` entry point of local size `threads` x 1 x 1. Push constants: see
     /// [`spirv`]. No descriptors: buffers are reached by address.
     SpirV(Vec<u32>),
-    /// OpenCL C text: `__kernel` with one argument for each [`crate::thread::AbiParam`] (`Ptr`: `__global uchar *`,
+    /// OpenCL C text: `__kernel` with one argument for each [`crate::thread::AbiParam`] (`Ptr`: two arguments, a
+    /// `__global uchar *` and a `ulong`, the byte offset of what is pointed to;
     /// `I32`: `int`, `I64`: `long`, `F32`: `float`, `F64`: `double`), `reqd_work_group_size(threads, 1, 1)`, shared memory
     /// declared inside.
     OpenClC(String),

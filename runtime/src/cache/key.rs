@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use std::fmt;
-use tilewright_compiler::pipeline::Options;
+use tilewright_compiler::pipeline::{self, Options};
 use tilewright_compiler::target::Caps;
 
 /// The address of compiled code.
@@ -16,7 +16,7 @@ impl CacheKey {
         let parts = [
             "tilewright code cache",
             env!("CARGO_PKG_VERSION"),
-            tilewright_compiler::CODEGEN_FINGERPRINT,
+            &format!("{} {}", pipeline::CODEGEN_VERSION, tilewright_compiler::CODEGEN_FINGERPRINT),
             driver,
             &format!("{caps:?}"),
             &format!("{options:?}"),

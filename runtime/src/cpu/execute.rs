@@ -2,21 +2,37 @@
 
 use crate::backend::PackedArgs;
 use crate::error::Result;
+use tilewright_compiler::interp::{self, ArgValue, MemRegion, Memory};
 use tilewright_compiler::tile::Function;
 
 /// A kernel made ready for the interpreter.
-pub(crate) struct Program {
+pub(super) struct Program {
+    program: interp::Program,
     /// Is flattened parameter `i` an address?
-    _pointers: Vec<bool>,
+    pointers: Vec<bool>,
 }
 
 impl Program {
     pub fn new(func: &Function) -> Result<Program> {
         let params = &func.regions[func.body].params;
-        Ok(Program { _pointers: params.iter().map(|&v| func.ty(v).elem.is_ptr()).collect() })
+        Ok(Program {
+            program: interp::Program::compile(func)?,
+            pointers: params.iter().map(|&v| func.ty(v).elem.is_ptr()).collect(),
+        })
     }
 
-    pub fn run(&self, _grid: [u32; 3], _args: &PackedArgs<'_>) -> Result<()> {
-        Ok(())
+    /// Runs every program of the grid. The kernel reaches the regions of the arguments and nothing else.
+    ///
+    /// # Safety
+    /// The regions are live, initialised memory that nobody else uses meanwhile.
+    pub unsafe fn run(&self, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()> {
+        let value = |(&pointer, &word)| if pointer { ArgValue::Ptr(word) } else { ArgValue::Bits(word) };
+        let values: Vec<ArgValue> = self.pointers.iter().zip(args.words).map(value).collect();
+        let regions = args.regions.iter().filter(|r| r.bytes > 0).map(|r| {
+            let start = std::ptr::with_exposed_provenance_mut(r.addr as usize);
+            // SAFETY: the caller vouches for the memory.
+            unsafe { MemRegion::new(start, r.bytes as usize, r.writable) }
+        });
+        Ok(self.program.run(&values, &Memory::new(regions.collect()), grid)?)
     }
 }

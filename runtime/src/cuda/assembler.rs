@@ -28,19 +28,16 @@ pub(super) fn assemble(context: &Context, compiled: &Compiled) -> Result<Assembl
     if let Some(ptxas) = ptxas() {
         match run_ptxas(&ptxas.path, ptx, context.sm) {
             Ok(assembled) => return Ok(assembled),
-            Err(log) => refused = format!("{} refused it too: {log}", ptxas.path.display()),
+            Err(log) => refused = format!("{} refused the code: {log}\n", ptxas.path.display()),
         }
     }
-    link(context, ptx).or_else(|mut error| {
-        if let Error::Driver { message, .. } = &mut error {
-            if refused.is_empty() {
-                // The linker is stricter than the loader about targets; without a binary the loader gets the text.
-                return Ok(Assembled { log: message.clone(), ..Assembled::default() });
-            }
-            message.push_str(&format!("\n{refused}"));
-        }
-        Err(error)
-    })
+    match link(context, ptx) {
+        Ok(assembled) => Ok(Assembled { log: refused + &assembled.log, ..assembled }),
+        // The linker is stricter than the loader, about targets for one. Without a binary the loader gets the text, and its
+        // verdict is the one that counts.
+        Err(Error::Driver { message, .. }) => Ok(Assembled { log: refused + &message, ..Assembled::default() }),
+        Err(error) => Err(error),
+    }
 }
 
 /// Which assembler will be used, for the code cache.
@@ -233,6 +230,23 @@ mod tests {
     #[test]
     fn architectures_are_named_as_the_generator_names_them() {
         assert_eq!((arch(80), arch(90), arch(120)), ("sm_80".into(), "sm_90a".into(), "sm_120".into()));
+    }
+
+    #[test]
+    fn a_ptxas_that_is_found_assembles() {
+        let Some(ptxas) = ptxas() else {
+            eprintln!("skipped: no ptxas on this machine");
+            return;
+        };
+        let ptx = ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {\n\
+                   .reg .b64 %rd<2>;\n.reg .b32 %r<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, 7;\n\
+                   st.global.u32 [%rd1], %r1;\nret;\n}\n";
+        let done = run_ptxas(&ptxas.path, ptx, 90).unwrap();
+        assert!(done.binary.is_some_and(|b| b.starts_with(b"\x7fELF")), "{}", done.log);
+        assert!(done.resources.registers.is_some_and(|r| r > 0), "{}", done.log);
+        assert_eq!(done.resources.spill_bytes, Some(0), "{}", done.log);
+        let e = run_ptxas(&ptxas.path, "no code", 90).unwrap_err();
+        assert!(e.contains("error") || e.contains("fatal"), "{e}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Backend for OpenCl {
         let mem = unsafe { ffi::clCreateBuffer(c.context, flags, bytes as usize, ptr::null_mut(), &mut code) };
         match code {
             // MEM_OBJECT_ALLOCATION_FAILURE, OUT_OF_RESOURCES, OUT_OF_HOST_MEMORY, INVALID_BUFFER_SIZE.
-            -4 | -5 | -6 | -61 => return Err(c.out_of_memory(bytes)),
+            -6..=-4 | -61 => return Err(c.out_of_memory(bytes)),
             _ => c.check("clCreateBuffer", code)?,
         }
         // Kernels get the handle; the address stands for what is known of its alignment.
@@ -200,7 +200,7 @@ impl Backend for OpenCl {
         };
         match code {
             // Many drivers allocate at the first use.
-            -4 | -5 | -6 => Err(c.out_of_memory(mem.bytes)),
+            -6..=-4 => Err(c.out_of_memory(mem.bytes)),
             _ => c.check("clEnqueueFillBuffer", code),
         }
     }

@@ -26,11 +26,6 @@ fn on_every_device(body: impl Fn(&Device)) {
     }
 }
 
-/// A device, or a note that the test is skipped.
-fn open(name: &str) -> Option<Device> {
-    Device::open(name).inspect_err(|e| eprintln!("skipped: {e}")).ok()
-}
-
 fn id(path: &'static str) -> KernelId {
     KernelId { path, dtypes: vec![DType::F32], comptime: Vec::new() }
 }

@@ -9,7 +9,8 @@ use crate::metadata::Resources;
 use ash::vk;
 use std::ffi::CString;
 use std::sync::Arc;
-use tilewright_compiler::target::{Code, Compiled};
+use tilewright_compiler::target::spirv::{ParamLayout, param_layout};
+use tilewright_compiler::target::{Caps, Code, Compiled};
 use tilewright_compiler::thread::AbiParam;
 
 /// Where parameters start in the push constants: after the grid and the first program's coordinates.
@@ -25,43 +26,21 @@ pub(super) struct Kernel {
 }
 
 /// Where each parameter goes.
-#[derive(Debug, PartialEq)]
 struct Params {
-    /// Offset and size of each parameter's bytes, from the start of the push constants or of the buffer.
-    places: Vec<(usize, usize)>,
-    /// Bytes of the push constants.
-    push_bytes: usize,
-    /// Bytes of the buffer that holds the parameters, if they do not fit the push constants.
-    buffer_bytes: Option<usize>,
+    layout: ParamLayout,
+    /// Bytes of each parameter.
+    sizes: Vec<usize>,
 }
 
 impl Params {
-    fn new(params: &[AbiParam], max_bytes: usize) -> Params {
-        let place = |start: usize| {
-            let mut at = start;
-            let places: Vec<_> = params
-                .iter()
-                .map(|p| {
-                    let size = p.ty.bytes();
-                    let offset = at.next_multiple_of(size);
-                    at = offset + size;
-                    (offset, size)
-                })
-                .collect();
-            (places, at)
-        };
-        let (places, end) = place(PARAMS_START);
-        if end <= max_bytes {
-            // Push constants are written in whole words.
-            return Params { places, push_bytes: end.next_multiple_of(4), buffer_bytes: None };
-        }
-        let (places, end) = place(0);
-        Params { places, push_bytes: PARAMS_START + 8, buffer_bytes: Some(end) }
+    fn new(params: &[AbiParam], caps: &Caps) -> Params {
+        Params { layout: param_layout(params, caps), sizes: params.iter().map(|p| p.ty.bytes()).collect() }
     }
 
     /// Writes the words' low bytes to their places.
     fn write(&self, words: &[u64], bytes: &mut [u8]) {
-        for (&(offset, size), word) in self.places.iter().zip(words) {
+        for ((&offset, &size), word) in self.layout.offsets.iter().zip(&self.sizes).zip(words) {
+            let offset = offset as usize;
             bytes[offset..offset + size].copy_from_slice(&word.to_le_bytes()[..size]);
         }
     }
@@ -80,8 +59,8 @@ impl Kernel {
 
     /// Makes the pipeline; `binary` is what `pipeline_cache` gave.
     pub fn load(gpu: Arc<Gpu>, compiled: &Compiled, binary: Option<&[u8]>) -> Result<Kernel> {
-        let params = Params::new(&compiled.params, gpu.vk.caps.max_param_bytes as usize);
-        if params.buffer_bytes.is_some_and(|bytes| bytes > MAX_PARAM_BUFFER) {
+        let params = Params::new(&compiled.params, &gpu.vk.caps);
+        if params.layout.buffer_bytes as usize > MAX_PARAM_BUFFER {
             return Err(Error::Unsupported {
                 device: gpu.vk.name.clone(),
                 what: format!("pass {} parameters to kernel `{}`", compiled.params.len(), compiled.entry),
@@ -115,7 +94,7 @@ impl Pipeline {
         let fail = |call| move |code| error(&vk.name, call, code);
         let Code::SpirV(words) = &compiled.code else { return Err(wrong_language()) };
         let entry = CString::new(compiled.entry.as_str()).map_err(|_| wrong_language())?;
-        let params = Params::new(&compiled.params, vk.caps.max_param_bytes as usize);
+        let params = Params::new(&compiled.params, &vk.caps);
         let mut made = Pipeline {
             cache: vk::PipelineCache::null(),
             layout: vk::PipelineLayout::null(),
@@ -129,7 +108,7 @@ impl Pipeline {
                 made.cache = vk.device.create_pipeline_cache(&cache, None).map_err(fail("vkCreatePipelineCache"))?;
                 let range = vk::PushConstantRange::default()
                     .stage_flags(vk::ShaderStageFlags::COMPUTE)
-                    .size(params.push_bytes as u32);
+                    .size(params.layout.push_bytes);
                 let ranges = [range];
                 let layout = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(&ranges);
                 made.layout =
@@ -181,22 +160,24 @@ impl Loaded for Kernel {
         let (g, vk) = (&self.gpu, &self.gpu.vk);
         let mut push = [0u8; 256];
         let mut long_push;
-        let push = if self.params.push_bytes <= push.len() {
-            &mut push[..self.params.push_bytes]
+        let layout = &self.params.layout;
+        let push_bytes = layout.push_bytes as usize;
+        let push = if push_bytes <= push.len() {
+            &mut push[..push_bytes]
         } else {
-            long_push = vec![0u8; self.params.push_bytes];
+            long_push = vec![0u8; push_bytes];
             &mut long_push[..]
         };
         put(push, 0, grid);
-        if self.params.buffer_bytes.is_none() {
+        if !layout.in_buffer {
             self.params.write(args.words, push);
         }
         let result = g.queue().submit(vk, |r| {
-            if let Some(bytes) = self.params.buffer_bytes {
+            if layout.in_buffer {
                 // One buffer for each command buffer in flight, large enough for any kernel's parameters.
                 let buffer = r.params(|| g.create_buffer(MAX_PARAM_BUFFER as u64, true))?;
                 // SAFETY: the buffer is mapped, has this many bytes, and the device is done with its earlier contents.
-                let host = unsafe { std::slice::from_raw_parts_mut(buffer.host, bytes) };
+                let host = unsafe { std::slice::from_raw_parts_mut(buffer.host, layout.buffer_bytes as usize) };
                 self.params.write(args.words, host);
                 push[PARAMS_START..PARAMS_START + 8].copy_from_slice(&buffer.addr.to_le_bytes());
             }
@@ -266,18 +247,15 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_aligned_to_their_size_and_spill_to_a_buffer() {
+    fn words_go_to_their_places_low_bytes_first() {
         use AbiTy::{I32, I64, Ptr};
-        let p = Params::new(&params(&[I32, Ptr, I32]), 128);
-        assert_eq!(p, Params { places: vec![(24, 4), (32, 8), (40, 4)], push_bytes: 44, buffer_bytes: None });
-        let fits = Params::new(&params(&[I64; 13]), 128);
-        assert_eq!((fits.push_bytes, fits.buffer_bytes), (128, None));
-        let spills = Params::new(&params(&[I64; 14]), 128);
-        assert_eq!((spills.push_bytes, spills.buffer_bytes), (32, Some(112)));
-        assert_eq!(spills.places[1], (8, 8));
+        let caps = Caps::spirv("test", 1, 128, 1024);
+        let p = Params::new(&params(&[I32, Ptr, I32]), &caps);
         let mut bytes = [0; 44];
         p.write(&[u64::MAX, 0x0102_0304_0506_0708, 7], &mut bytes);
         assert_eq!(bytes[24..44], [255, 255, 255, 255, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 7, 0, 0, 0]);
+        let spills = Params::new(&params(&[I64; 14]), &caps);
+        assert!(spills.layout.in_buffer && spills.layout.buffer_bytes == 112);
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Emitter<'_> {
                 let name = argument(i as usize);
                 match func.params[i as usize].ty {
                     AbiTy::I32 => format!("(uint){name}"),
-                    AbiTy::I64 | AbiTy::Ptr => format!("(ulong){name}"),
+                    AbiTy::I64 => format!("(ulong){name}"),
+                    AbiTy::Ptr => format!("(ulong){name} + {name}_offset"),
                     AbiTy::F32 | AbiTy::F64 => name,
                 }
             }

@@ -45,8 +45,10 @@ pub fn emit(func: &Function, caps: &Caps) -> Result<String> {
             AbiTy::F64 => "double ",
             AbiTy::Ptr => "__global uchar *",
         };
+        // A memory object has no address on the host: where in it the parameter points to is an argument of its own.
+        let offset = if p.ty == AbiTy::Ptr { format!(", ulong {}_offset", argument(i)) } else { String::new() };
         let comma = if i + 1 < func.params.len() { "," } else { "" };
-        let _ = write!(out, "\n    {ty}{}{comma} // {}", argument(i), p.name);
+        let _ = write!(out, "\n    {ty}{}{offset}{comma} // {}", argument(i), p.name);
     }
     out.push_str(if func.params.is_empty() { ")\n{\n" } else { "\n)\n{\n" });
     let bytes = func.shared_bytes(None);

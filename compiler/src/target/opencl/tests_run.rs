@@ -34,7 +34,7 @@ fn run(func: &Function, groups: usize, input: &[u64], outputs: usize, count: i32
     let threads = func.threads as usize;
     let mut builder = Kernel::builder();
     builder.program(&program).name(&func.name).queue(queue).global_work_size(groups * threads);
-    builder.local_work_size(threads).arg(&from).arg(&to);
+    builder.local_work_size(threads).arg(&from).arg(0u64).arg(&to).arg(0u64);
     if func.params.len() > 2 {
         builder.arg(count);
     }
