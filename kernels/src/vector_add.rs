@@ -2,7 +2,7 @@
 
 use crate::config::same_dims;
 use tilewright_runtime::dsl::*;
-use tilewright_runtime::{DeviceKind, Launch, Result, View};
+use tilewright_runtime::{DeviceKind, Element, Launch, Result, View};
 
 /// `out = x + y`, `block` elements a program.
 #[kernel]
@@ -15,10 +15,7 @@ pub fn vector_add_block<T: Num>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 1>, #[comp
 ///
 /// # Errors
 /// [`tilewright_runtime::Error::Arguments`] if the lengths differ.
-pub fn vector_add<'a, T: Num>(x: View<'a, T, 1>, y: View<'a, T, 1>, out: View<'a, T, 1>) -> Result<Launch<'a>>
-where
-    T: tilewright_runtime::Element,
-{
+pub fn vector_add<'a, T: Num + Element>(x: View<'a, T, 1>, y: View<'a, T, 1>, out: View<'a, T, 1>) -> Result<Launch<'a>> {
     same_dims("vector_add", x, y)?;
     same_dims("vector_add", x, out)?;
     let [n] = out.dims();

@@ -117,6 +117,11 @@ impl<'a, T, const R: usize> View<'a, T, R> {
     pub fn dtype(&self) -> DType {
         self.shape.dtype
     }
+
+    /// The device whose memory this is.
+    pub fn device(&self) -> crate::Device {
+        self.memory.device()
+    }
 }
 
 impl<T, const R: usize> Clone for View<'_, T, R> {
