@@ -29,8 +29,19 @@
 //! | [`dsl`] | the language: `#[kernel]`, `#[device_fn]`, tiles, views, pointers, and everything that can be done with them |
 //! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
 //! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
+//! | [`guide`] | the language, explained step by step |
 //! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
 
 pub use tilewright_compiler as compiler;
 pub use tilewright_kernels as kernels;
 pub use tilewright_runtime::*;
+
+/// A guide to the language. (Documentation only: there is no code in this module.)
+pub mod guide {
+    #![doc = include_str!("../docs/language.md")]
+}
+
+/// The code blocks of the README are tests, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
