@@ -1,4 +1,4 @@
-//! Tilewright: a Triton-like GPU kernel language, compiler and autotuner for Rust.
+//! Tilewright: a Triton-like GPU kernel language and compiler for Rust.
 //!
 //! Write a kernel for one *program* that works on *tiles*; Tilewright compiles it when it is first launched, to PTX, SPIR-V or
 //! OpenCL C, or interprets it on the CPU:
