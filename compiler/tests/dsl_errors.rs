@@ -283,6 +283,9 @@ fn loops_need_a_step() {
         for i in 0..1usize << 40 {
             (x + i).store(0.0);
         }
+        for i in 0..u64::MAX {
+            (x + i).store(0.0);
+        }
         for i in range(0, zeros::<i32>([2]), 1) {
             (x + i).store(0.0);
         }
@@ -293,7 +296,8 @@ fn loops_need_a_step() {
         [
             "+2:9 the step of a loop is 0 | a step of 0 would never reach the end",
             "+5:9 the number 1099511627776 does not fit in i32, which holds -2147483648 to 2147483647 | convert the tile to a wider type with `.to::<..>()` first",
-            "+8:9 a loop bound or step (all i32, or all i64) must be a scalar, but the operand has type i32[2] | -",
+            "+8:21 a loop bound does not fit in i64 | loops count in i32, or in i64 if a bound is a tile of i64",
+            "+11:9 a loop bound or step (all i32, or all i64) must be a scalar, but the operand has type i32[2] | -",
         ]
     );
 }
@@ -445,6 +449,25 @@ fn a_mistake_in_a_device_function_is_told_there() {
         x.store(1.0);
     }
     expect!(k::definition(), base, ["+1:29 cannot insert dimension 5 in a tile of type f32[8] | -",]);
+}
+
+#[test]
+fn views_have_one_to_eight_dimensions() {
+    let base = line!() + 1;
+    #[kernel(crate = crate::tilewright)]
+    fn k(x: In<f32, 0>, y: Out<f32, 300>) {
+        let v = x.load([0; 0], []);
+        y.store([0; 300], v);
+        let _ = y.stride(1) + 1;
+    }
+    expect!(
+        k::definition(),
+        base,
+        [
+            "+1:13 the view `x` has 0 dimensions | views have 1 to 8 dimensions; a single number is a pointer",
+            "+1:28 the view `y` has 300 dimensions | views have 1 to 8 dimensions; a single number is a pointer",
+        ]
+    );
 }
 
 #[test]

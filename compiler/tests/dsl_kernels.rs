@@ -298,6 +298,86 @@ fn mixed(x: Ptr<f32>, flag: i32, #[comptime] wide: bool) {
     }
 }
 
+#[kernel(crate = crate::tilewright)]
+fn host_code(x: Ptr<f32>, #[comptime] limits: Option<usize>) {
+    let list = vec![1.5f32, 2.5];
+    let table = [0i64; 2 * 3];
+    let mut count = 2 * list.len() + 1;
+    if list.len() == 2 && list[0] < 2.0 && table.len() > 1 << 1 {
+        count += 1;
+    }
+    while count > 100 {
+        count -= 1;
+    }
+    while let Some(n) = limits
+        && n == 3
+    {
+        count = 9;
+        break;
+    }
+    if limits == None || *"abc" == *"abd" {
+        count = 0;
+    }
+    let found = loop_free(&list, |v| v > 2.0);
+    for (i, v) in list.iter().enumerate() {
+        if i != 0 {
+            x.store(count + scalar::<f32>(*v) + found);
+        }
+    }
+    let size: usize = 4;
+    let weights = [0.25; 2].map(|w| x.load() * w);
+    for w in &weights {
+        x.store(2 * size + *w);
+    }
+}
+
+fn loop_free(list: &[f32], f: impl Fn(f32) -> bool) -> usize {
+    list.iter().position(|&v| f(v)).unwrap_or(7)
+}
+
+#[test]
+fn host_code_is_plain_rust() {
+    let def = host_code::definition(Some(3));
+    assert_eq!(def.id.comptime, [ComptimeValue::Text("Some(3)".into())]);
+    assert_eq!(ops(&def), "add add store load mul load mul add store add store yield");
+}
+
+#[kernel(crate = crate::tilewright)]
+fn places(x: Ptr<f32>, n: i32) {
+    let mut pair = (x.load(), [scalar::<i32>(0); 2]);
+    let mut best = None;
+    let mut outer = scalar::<f32>(0.0);
+    best = best.or(Some(x.load()));
+    let alias = &mut outer;
+    for i in (n..0).step_by(n) {
+        pair.0 += 1.0;
+        pair.1[1] = i;
+        *alias = pair.0;
+        bump(&mut pair.0);
+        if let Some(b) = &mut best {
+            *b = 1.0 + *b;
+        }
+        if i > 2 {
+            best = best.map(|b| b * 2.0);
+        }
+    }
+    x.store(pair.0 + outer + pair.1[1].to::<f32>() + best.unwrap_or(pair.0));
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn bump(x: &mut Tile<f32>) {
+    if *x > 0.0 {
+        *x += 1.0;
+    }
+}
+
+#[test]
+fn every_kind_of_place_is_carried() {
+    let f = build(&places::definition());
+    let the_for = f.regions[f.body].ops.iter().find(|&&op| f.ops[op].op.mnemonic() == "for").unwrap();
+    assert_eq!(f.ops[*the_for].results.len(), 5, "three leaves of `pair`, `*alias`, `best`");
+}
+
 fn identity(b: bool) -> bool {
     b
 }

@@ -291,7 +291,12 @@ impl Scopes {
             // `as` is defined for host numbers alone.
             Expr::Cast(_) => true,
             Expr::Binary(b) => !is_assign_op(&b.op) && self.is_host(&b.left) && self.is_host(&b.right),
-            Expr::MethodCall(m) => self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a)),
+            Expr::MethodCall(m) => {
+                let method = m.method.to_string();
+                // These give host numbers and flags whatever they are called on.
+                matches!(method.as_str(), "len" | "is_empty" | "is_some" | "is_none" | "rank")
+                    || self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a))
+            }
             Expr::Tuple(t) => t.elems.iter().all(|e| self.is_host(e)),
             Expr::Array(a) => a.elems.iter().all(|e| self.is_host(e)),
             Expr::Call(c) => called(c).is_some_and(|n| matches!(n.as_str(), "comptime" | "inf" | "nan")),

@@ -270,6 +270,11 @@ impl VisitMut for Rewriter {
 
     fn visit_item_mut(&mut self, _item: &mut syn::Item) {}
 
+    // Expressions in types are constants of plain Rust.
+    fn visit_type_mut(&mut self, _ty: &mut syn::Type) {}
+
+    fn visit_angle_bracketed_generic_arguments_mut(&mut self, _args: &mut syn::AngleBracketedGenericArguments) {}
+
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
             Expr::If(_) => self.rewrite_if(expr),
@@ -320,6 +325,8 @@ impl VisitMut for Rewriter {
                     "write `for i in unroll(0..n) { .. }`",
                 );
             }
+            Expr::Repeat(r) => self.visit_expr_mut(&mut r.expr),
+            Expr::Const(_) => {}
             Expr::Break(_) => self.leave_loop("break", expr),
             Expr::Continue(_) => self.leave_loop("continue", expr),
             Expr::Return(r) => {

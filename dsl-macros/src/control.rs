@@ -279,7 +279,8 @@ impl Rewriter {
         let host = self.scopes.is_host(&bound);
         self.visit_expr_mut(&mut bound);
         let span = start(&bound);
-        if host { quote_spanned!(span=> ((#bound) as i64)) } else { quote!(#bound) }
+        let krate = self.krate_at(span);
+        if host { quote_spanned!(span=> #krate::dsl::control::host_bound(#bound)) } else { quote!(#bound) }
     }
 
     fn device_for(&mut self, mut e: ExprForLoop, lo: Expr, hi: Expr, step: Option<Expr>) -> Expr {

@@ -156,6 +156,19 @@ macro_rules! device_bounds {
 }
 device_bounds!(i32, i64);
 
+/// A bound that is surely a host integer. Taken as `i64`, so that the type of a literal is not left open.
+#[doc(hidden)]
+#[track_caller]
+pub fn host_bound<H: TryInto<i64>>(value: H) -> i64 {
+    match value.try_into() {
+        Ok(value) => value,
+        Err(_) => {
+            mistake("a loop bound does not fit in i64", "loops count in i32, or in i64 if a bound is a tile of i64");
+            0
+        }
+    }
+}
+
 /// The common type of two bounds.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -606,6 +619,7 @@ fn branch_leaves<R: Carry>(value: &Option<R>, vars: &impl Variables) -> Vec<(usi
 }
 
 /// `range(lo, hi, step)`: the bounds of a device loop with any step, also a negative one. Only as `for i in range(..)`.
+#[track_caller]
 pub fn range<L: Bound, H: Bound, S: Bound>(_lo: L, _hi: H, _step: S) -> DeviceRange {
     mistake("`range(..)` stands only in the head of a `for` loop of a kernel", "write `for i in range(lo, hi, step)`");
     DeviceRange
