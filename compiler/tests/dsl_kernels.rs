@@ -378,6 +378,60 @@ fn every_kind_of_place_is_carried() {
     assert_eq!(f.ops[*the_for].results.len(), 5, "three leaves of `pair`, `*alias`, `best`");
 }
 
+impl Running {
+    #[device_fn(crate = crate::tilewright)]
+    fn update(&mut self, v: Tile<f32>) {
+        if v > self.max {
+            self.rescale(v);
+        }
+        self.sum += exp(v - self.max);
+    }
+
+    #[device_fn(crate = crate::tilewright)]
+    fn rescale(&mut self, max: Tile<f32>) {
+        self.sum = self.sum * exp(self.max - max);
+        self.max = max;
+    }
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn update_twice(state: &mut Running, v: Tile<f32>, again: Tile<bool>) {
+    state.update(v);
+    if again {
+        state.update(v);
+        state.sum += 1.0;
+    }
+}
+
+#[kernel(crate = crate::tilewright)]
+fn methods(x: Ptr<f32>, n: i32) {
+    let mut state = Running { max: scalar(-inf()), sum: scalar(0.0) };
+    let mut sizes = Vec::new();
+    sizes.push(4usize);
+    for i in 0..n {
+        state.update((x + i).load());
+        sizes.iter_mut().for_each(|s| *s += 1);
+    }
+    update_twice(&mut state, x.load(), n > 3);
+    x.store(state.max + state.sum + sizes[0]);
+}
+
+#[test]
+fn methods_change_device_state() {
+    let f = build(&methods::definition());
+    assert_eq!(
+        ops(&methods::definition()),
+        "for { ptr_add load gt if { sub exp mul yield } { yield } sub exp add yield } load gt \
+         gt if { sub exp mul yield } { yield } sub exp add \
+         if { gt if { sub exp mul yield } { yield } sub exp add add yield } { yield } add add store yield"
+    );
+    for &op in &f.regions[f.body].ops {
+        if !f.ops[op].regions.is_empty() {
+            assert_eq!(f.ops[op].results.len(), 2, "max and sum are carried by {}", f.ops[op].op.mnemonic());
+        }
+    }
+}
+
 fn identity(b: bool) -> bool {
     b
 }

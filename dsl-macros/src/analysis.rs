@@ -14,7 +14,44 @@ pub struct Place {
     pub text: String,
     /// The place as an expression.
     pub expr: Expr,
+    /// Is it surely assigned? If not, a method is called on it that may change it.
+    pub sure: bool,
 }
+
+/// Methods that change nothing.
+const READING: [&str; 31] = [
+    "to",
+    "bitcast",
+    "shape",
+    "rank",
+    "load",
+    "load_or",
+    "load_if",
+    "store",
+    "store_if",
+    "broadcast_to",
+    "dim",
+    "stride",
+    "ptr",
+    "len",
+    "is_empty",
+    "iter",
+    "clone",
+    "is_some",
+    "is_none",
+    "get",
+    "first",
+    "last",
+    "as_ref",
+    "contains",
+    "map",
+    "copied",
+    "cloned",
+    "unwrap",
+    "unwrap_or",
+    "expect",
+    "min",
+];
 
 /// Finds assigned outer variables: by `=`, compound assignment, destructuring and `&mut`.
 #[derive(Default)]
@@ -63,13 +100,12 @@ impl Assigned {
 
     fn target(&mut self, expr: &Expr) {
         match expr {
-            Expr::Path(_) => self.add(expr, expr),
-            Expr::Field(f) if name_of(&f.base).as_deref() == Some("self") => self.add(&f.base, expr),
+            Expr::Path(_) => self.add(expr, expr, true),
             Expr::Field(f) => self.target(&f.base),
             Expr::Index(i) => self.target(&i.expr),
             Expr::Paren(p) => self.target(&p.expr),
             Expr::Group(g) => self.target(&g.expr),
-            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr, true),
             Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e)),
             Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e)),
             Expr::Call(c) => c.args.iter().for_each(|e| self.target(e)),
@@ -78,13 +114,27 @@ impl Assigned {
         }
     }
 
-    fn add(&mut self, root: &Expr, place: &Expr) {
+    /// A method is called on this: it may take `&mut self`.
+    fn receiver(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Path(_) => self.add(expr, expr, false),
+            Expr::Field(f) => self.receiver(&f.base),
+            Expr::Index(i) => self.receiver(&i.expr),
+            Expr::Paren(p) => self.receiver(&p.expr),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, root: &Expr, place: &Expr, sure: bool) {
         let Some(name) = name_of(root) else { return };
-        let text = quote::quote!(#place).to_string().replace(' ', "");
-        if self.scopes.iter().any(|s| s.contains(&name)) || self.places.iter().any(|p| p.text == text) {
+        if self.scopes.iter().any(|s| s.contains(&name)) {
             return;
         }
-        self.places.push(Place { root: name, text, expr: place.clone() });
+        let text = quote::quote!(#place).to_string().replace(' ', "");
+        match self.places.iter_mut().find(|p| p.text == text) {
+            Some(known) => known.sure |= sure,
+            None => self.places.push(Place { root: name, text, expr: place.clone(), sure }),
+        }
     }
 }
 
@@ -117,6 +167,13 @@ impl<'ast> Visit<'ast> for Assigned {
             self.target(&e.expr);
         }
         visit::visit_expr_reference(self, e);
+    }
+
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        if !READING.iter().any(|m| e.method == m) {
+            self.receiver(&e.receiver);
+        }
+        visit::visit_expr_method_call(self, e);
     }
 
     fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
@@ -180,10 +237,15 @@ pub fn is_assign_op(op: &BinOp) -> bool {
 
 /// The names a pattern binds.
 pub fn pattern_names(pat: &Pat) -> Vec<String> {
-    struct Names(Vec<String>);
+    pattern_variables(pat).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The names a pattern binds, each with whether it is `mut`.
+pub fn pattern_variables(pat: &Pat) -> Vec<(String, bool)> {
+    struct Names(Vec<(String, bool)>);
     impl<'ast> Visit<'ast> for Names {
         fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-            self.0.push(p.ident.to_string());
+            self.0.push((p.ident.to_string(), p.mutability.is_some()));
             visit::visit_pat_ident(self, p);
         }
         fn visit_expr(&mut self, _e: &'ast Expr) {}
@@ -232,6 +294,12 @@ pub struct Binding {
     pub host: bool,
     /// Surely made from device values.
     pub device: bool,
+    /// Declared `mut`.
+    pub mutable: bool,
+    /// A `&mut` reference.
+    pub reference: bool,
+    /// A closure that changes variables around it when it is called.
+    pub changes: bool,
     /// Declared by `let x;` at this span.
     pub uninit: Option<proc_macro2::Span>,
 }
@@ -260,8 +328,8 @@ impl Scopes {
 
     /// Declares all variables of a pattern alike.
     pub fn declare_all(&mut self, pat: &Pat, binding: Binding) {
-        for name in pattern_names(pat) {
-            self.declare(name, binding);
+        for (name, mutable) in pattern_variables(pat) {
+            self.declare(name, Binding { mutable, ..binding });
         }
     }
 

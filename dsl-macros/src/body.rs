@@ -235,13 +235,20 @@ fn binding_of(scopes: &Scopes, pat: &Pat, init: &Expr) -> Vec<(String, Binding)>
         (Pat::Type(t), _) => {
             let mut all = binding_of(scopes, &t.pat, init);
             if matches!(&*t.ty, syn::Type::Path(p) if p.path.get_ident().is_some_and(is_host_type)) {
-                all.iter_mut().for_each(|(_, b)| *b = Binding { host: true, ..Binding::default() });
+                all.iter_mut().for_each(|(_, b)| *b = Binding { host: true, mutable: b.mutable, ..Binding::default() });
             }
             all
         }
         _ => {
-            let binding = Binding { host: scopes.is_host(init), device: scopes.is_device(init), uninit: None };
-            analysis::pattern_names(pat).into_iter().map(|n| (n, binding)).collect()
+            let binding = Binding {
+                host: scopes.is_host(init),
+                device: scopes.is_device(init),
+                reference: matches!(init, Expr::Reference(r) if r.mutability.is_some()),
+                changes: matches!(init, Expr::Closure(_)) && analysis::assigned_by(init).iter().any(|p| p.sure),
+                ..Binding::default()
+            };
+            let variables = analysis::pattern_variables(pat).into_iter();
+            variables.map(|(name, mutable)| (name, Binding { mutable, ..binding })).collect()
         }
     }
 }
@@ -324,6 +331,17 @@ impl VisitMut for Rewriter {
                     "`unroll(..)` stands only in the head of a `for` loop",
                     "write `for i in unroll(0..n) { .. }`",
                 );
+            }
+            Expr::Call(call) if name_of(&call.func).and_then(|n| self.scopes.get(&n)).is_some_and(|b| b.changes) => {
+                let place = call.func.clone();
+                visit_mut::visit_expr_mut(self, expr);
+                if self.device_around(false).is_some() {
+                    self.refuse(
+                        &place,
+                        "a closure that changes variables around it is called in a loop or branch that the device may decide",
+                        "let the closure return the new value, and assign it here",
+                    );
+                }
             }
             Expr::Repeat(r) => self.visit_expr_mut(&mut r.expr),
             Expr::Const(_) => {}

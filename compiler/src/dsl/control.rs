@@ -497,7 +497,7 @@ impl Condition for bool {
 impl Condition for Tile<bool> {
     type Branch = DeviceBranch;
     fn branch(self, names: &'static [&'static str]) -> DeviceBranch {
-        DeviceBranch { condition: self.raw, names, loc: Loc::caller(), then: Vec::new() }
+        DeviceBranch { condition: self.raw, names, loc: Loc::caller(), then: Vec::new(), has_else: true }
     }
 }
 
@@ -519,6 +519,10 @@ impl HostBranch {
     pub fn enter_else(&self) -> bool {
         !self.0
     }
+    /// The same where there is none.
+    pub fn skip_else(&self) -> bool {
+        !self.0
+    }
     /// The value of the branch taken.
     pub fn end<R, V>(self, then: Option<R>, other: Option<R>, _saved: (), _vars: V) -> R {
         then.or(other).expect("one of the two branches was taken")
@@ -533,6 +537,7 @@ pub struct DeviceBranch {
     names: &'static [&'static str],
     loc: Loc,
     then: Vec<(usize, Raw)>,
+    has_else: bool,
 }
 
 impl DeviceBranch {
@@ -582,12 +587,22 @@ impl DeviceBranch {
         true
     }
 
+    /// The same where there is none.
+    pub fn skip_else(&mut self) -> bool {
+        self.has_else = false;
+        true
+    }
+
     /// Ends the second branch; gives the value of the `if`, and the variables their values after it.
     pub fn end<R: Carry, V: Variables>(self, then: Option<R>, other: Option<R>, saved: V::Saved, mut vars: V) -> R {
         let got = branch_leaves(&other, &vars);
         let after = with(|c| {
             c.builder.set_loc(self.loc);
-            let ends = end_values(c, self.names, ("after the first branch", "after the second"), &self.then, &got);
+            let when = match self.has_else {
+                true => ("after the first branch", "after the second"),
+                false => ("after the branch", "where it is not taken"),
+            };
+            let ends = end_values(c, self.names, when, &self.then, &got);
             let values: Vec<Value> = ends.iter().map(|e| e.0).collect();
             c.note_births();
             let closed = c.builder.end_if(&values);
