@@ -3,11 +3,12 @@
 #[path = "support/mod.rs"]
 mod tilewright;
 
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use tilewright::dsl::*;
 use tilewright::{KernelArg, Slice, View};
 use tilewright_compiler::dtype::DType;
-use tilewright_compiler::tile::{Function, Region};
+use tilewright_compiler::tile::{Function, Op, Region, Value, rules};
 
 /// The mnemonics of a region, regions in braces.
 fn outline(f: &Function, region: Region) -> String {
@@ -23,8 +24,32 @@ fn outline(f: &Function, region: Region) -> String {
     ops.join(" ")
 }
 
+/// Builds a kernel and checks what holds for every function: operands are in scope, types obey the rules, and regions
+/// give the types that their ops promise.
 fn build(def: &KernelDef) -> Function {
-    def.build(&Specialization::general()).unwrap_or_else(|e| panic!("{e}"))
+    let f = def.build(&Specialization::general()).unwrap_or_else(|e| panic!("{e}"));
+    check(&f, f.body, &mut HashSet::new());
+    f
+}
+
+fn check(f: &Function, region: Region, in_scope: &mut HashSet<Value>) {
+    let types = |values: &[Value]| values.iter().map(|&v| f.ty(v).clone()).collect::<Vec<_>>();
+    let mut inside = in_scope.clone();
+    inside.extend(&f.regions[region].params);
+    for &op in &f.regions[region].ops {
+        let data = &f.ops[op];
+        assert!(data.operands.iter().all(|v| inside.contains(v)), "{:?} uses what is not in scope", data.op);
+        rules::check(&data.op, &types(&data.operands), &types(&data.results)).expect("the op obeys its rule");
+        assert!(data.loc.is_known() || data.op.is_terminator(), "{:?} has no place", data.op);
+        for &inner in &data.regions {
+            check(f, inner, &mut inside);
+            let end = &f.ops[f.terminator(inner)];
+            if end.op == Op::Yield {
+                assert_eq!(types(&end.operands), types(&data.results), "{:?}", data.op);
+            }
+        }
+        inside.extend(&data.results);
+    }
 }
 
 /// The outline without constants and broadcasts, which say little.
@@ -396,11 +421,37 @@ impl Running {
 
 #[device_fn(crate = crate::tilewright)]
 fn update_twice(state: &mut Running, v: Tile<f32>, again: Tile<bool>) {
-    state.update(v);
+    update_once(state, v);
     if again {
-        state.update(v);
+        update_once(state, v);
         state.sum += 1.0;
     }
+}
+
+fn update_once(state: &mut Running, v: Tile<f32>) {
+    state.update(v);
+}
+
+macro_rules! add_to {
+    ($variable:ident, $value:expr) => {
+        $variable = $variable + $value
+    };
+}
+
+#[kernel(crate = crate::tilewright)]
+fn unseen_assignments(x: Ptr<f32>, n: i32) {
+    let mut total = scalar::<f32>(0.0);
+    for _ in 0..n {
+        add_to!(total, 1.0);
+        x.store(total);
+    }
+}
+
+#[test]
+fn assignments_inside_macros_are_carried() {
+    let f = build(&unseen_assignments::definition());
+    let the_for = f.regions[f.body].ops.iter().find(|&&op| f.ops[op].op.mnemonic() == "for").unwrap();
+    assert_eq!(f.ops[*the_for].results.len(), 1);
 }
 
 #[kernel(crate = crate::tilewright)]

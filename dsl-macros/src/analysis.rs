@@ -1,6 +1,8 @@
 //! What can be told from a function's tokens alone: which outer variables a block assigns, and which expressions are
 //! surely host values or surely made from device values.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Lit, Pat, UnOp};
@@ -14,8 +16,26 @@ pub struct Place {
     pub text: String,
     /// The place as an expression.
     pub expr: Expr,
-    /// Is it surely assigned? If not, a method is called on it that may change it.
-    pub sure: bool,
+    /// How sure is it that it is changed?
+    pub change: Change,
+}
+
+/// How sure is it that a place is changed? Least sure first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It is passed to a function: changed only if it is a `&mut` reference.
+    IfReference,
+    /// A method is called on it, or a macro names it: changed only if it is mutable at all.
+    IfMutable,
+    /// It is assigned.
+    Sure,
+}
+
+impl Place {
+    /// Is it surely changed?
+    pub fn sure(&self) -> bool {
+        self.change == Change::Sure
+    }
 }
 
 /// Methods that change nothing.
@@ -100,12 +120,12 @@ impl Assigned {
 
     fn target(&mut self, expr: &Expr) {
         match expr {
-            Expr::Path(_) => self.add(expr, expr, true),
+            Expr::Path(_) => self.add(expr, expr, Change::Sure),
             Expr::Field(f) => self.target(&f.base),
             Expr::Index(i) => self.target(&i.expr),
             Expr::Paren(p) => self.target(&p.expr),
             Expr::Group(g) => self.target(&g.expr),
-            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr, true),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr, Change::Sure),
             Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e)),
             Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e)),
             Expr::Call(c) => c.args.iter().for_each(|e| self.target(e)),
@@ -114,10 +134,35 @@ impl Assigned {
         }
     }
 
+    /// These are passed to a function: references among them may be written through.
+    fn arguments<'a>(&mut self, args: impl IntoIterator<Item = &'a Expr>) {
+        for arg in args {
+            if let Expr::Path(_) = arg {
+                self.add(arg, arg, Change::IfReference);
+            }
+        }
+    }
+
+    /// A macro names these, and may do anything with them.
+    fn named(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.named(group.stream()),
+                // Keywords are no expressions.
+                TokenTree::Ident(ident) => {
+                    if let Ok(path) = syn::parse2::<Expr>(ident.into_token_stream()) {
+                        self.add(&path, &path, Change::IfMutable);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// A method is called on this: it may take `&mut self`.
     fn receiver(&mut self, expr: &Expr) {
         match expr {
-            Expr::Path(_) => self.add(expr, expr, false),
+            Expr::Path(_) => self.add(expr, expr, Change::IfMutable),
             Expr::Field(f) => self.receiver(&f.base),
             Expr::Index(i) => self.receiver(&i.expr),
             Expr::Paren(p) => self.receiver(&p.expr),
@@ -125,15 +170,15 @@ impl Assigned {
         }
     }
 
-    fn add(&mut self, root: &Expr, place: &Expr, sure: bool) {
+    fn add(&mut self, root: &Expr, place: &Expr, change: Change) {
         let Some(name) = name_of(root) else { return };
         if self.scopes.iter().any(|s| s.contains(&name)) {
             return;
         }
         let text = quote::quote!(#place).to_string().replace(' ', "");
         match self.places.iter_mut().find(|p| p.text == text) {
-            Some(known) => known.sure |= sure,
-            None => self.places.push(Place { root: name, text, expr: place.clone(), sure }),
+            Some(known) => known.change = known.change.max(change),
+            None => self.places.push(Place { root: name, text, expr: place.clone(), change }),
         }
     }
 }
@@ -173,7 +218,17 @@ impl<'ast> Visit<'ast> for Assigned {
         if !READING.iter().any(|m| e.method == m) {
             self.receiver(&e.receiver);
         }
+        self.arguments(&e.args);
         visit::visit_expr_method_call(self, e);
+    }
+
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        self.arguments(&e.args);
+        visit::visit_expr_call(self, e);
+    }
+
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        self.named(m.tokens.clone());
     }
 
     fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {

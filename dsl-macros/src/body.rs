@@ -75,8 +75,9 @@ impl Rewriter {
         None
     }
 
-    fn leave_loop(&mut self, what: &str, place: &Expr) {
-        match self.device_around(true) {
+    fn leave_loop(&mut self, what: &str, place: &Expr, labelled: bool) {
+        // Which loop a label names is not followed: it might be outside the device loop.
+        match self.device_around(!labelled) {
             Some(Around::DeviceLoop) => self.errors.at(
                 place,
                 &format!("`{what}` cannot leave a device loop early"),
@@ -244,7 +245,8 @@ fn binding_of(scopes: &Scopes, pat: &Pat, init: &Expr) -> Vec<(String, Binding)>
                 host: scopes.is_host(init),
                 device: scopes.is_device(init),
                 reference: matches!(init, Expr::Reference(r) if r.mutability.is_some()),
-                changes: matches!(init, Expr::Closure(_)) && analysis::assigned_by(init).iter().any(|p| p.sure),
+                changes: matches!(init, Expr::Closure(_))
+                    && analysis::assigned_by(init).iter().any(analysis::Place::sure),
                 ..Binding::default()
             };
             let variables = analysis::pattern_variables(pat).into_iter();
@@ -345,8 +347,17 @@ impl VisitMut for Rewriter {
             }
             Expr::Repeat(r) => self.visit_expr_mut(&mut r.expr),
             Expr::Const(_) => {}
-            Expr::Break(_) => self.leave_loop("break", expr),
-            Expr::Continue(_) => self.leave_loop("continue", expr),
+            Expr::Break(b) => {
+                let labelled = b.label.is_some();
+                if let Some(value) = &mut b.expr {
+                    self.visit_expr_mut(value);
+                }
+                self.leave_loop("break", expr, labelled);
+            }
+            Expr::Continue(c) => {
+                let labelled = c.label.is_some();
+                self.leave_loop("continue", expr, labelled);
+            }
             Expr::Return(r) => {
                 if let Some(value) = &mut r.expr {
                     self.visit_expr_mut(value);

@@ -7,7 +7,7 @@
 //!
 //! A device region changes the outer variables that its code assigns: they are handed over as `(&mut a, (&mut b, ()))`.
 
-use super::analysis::{self, Binding, Place, Scopes, assigned, assigned_by, has_let};
+use super::analysis::{self, Binding, Change, Place, Scopes, assigned, assigned_by, has_let};
 use super::body::{Around, Rewriter, describe};
 use super::diag::{respan, start};
 use proc_macro2::{Span, TokenStream};
@@ -87,7 +87,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
     }
     impl Finder<'_> {
         fn check(&mut self, blocks: &[&Block]) {
-            self.found |= assigned(blocks).iter().any(|p| p.sure && p.root == self.name);
+            self.found |= assigned(blocks).iter().any(|p| p.sure() && p.root == self.name);
         }
     }
     impl<'ast> Visit<'ast> for Finder<'_> {
@@ -108,7 +108,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
             if self.scopes.is_device(&e.cond) {
                 self.check(&[&e.then_branch]);
                 if let Some((_, other)) = &e.else_branch {
-                    self.found |= assigned_by(other).iter().any(|p| p.sure && p.root == self.name);
+                    self.found |= assigned_by(other).iter().any(|p| p.sure() && p.root == self.name);
                 }
             }
             visit::visit_expr_if(self, e);
@@ -123,7 +123,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
 fn handed_over(krate: &TokenStream, places: &[Place], span: Span) -> TokenStream {
     places.iter().rev().fold(quote_spanned!(span=> ()), |rest, place| {
         let expr = &place.expr;
-        if place.sure {
+        if place.sure() {
             quote_spanned!(span=> (&mut #expr, #rest))
         } else {
             let krate = respan(krate, span);
@@ -143,7 +143,12 @@ impl Rewriter {
         let mut all: Vec<Place> = Vec::new();
         for mut place in places {
             let binding = self.scopes.get(&place.root).unwrap_or_default();
-            if !place.sure && !binding.mutable && !binding.reference {
+            let changed = match place.change {
+                Change::Sure => true,
+                Change::IfMutable => binding.mutable || binding.reference,
+                Change::IfReference => binding.reference,
+            };
+            if !changed {
                 continue;
             }
             // What is assigned through a reference that is not `mut` itself lies behind it.
@@ -153,7 +158,7 @@ impl Rewriter {
                 place.text = format!("*{}", place.text);
             }
             match all.iter_mut().find(|p| p.text == place.text) {
-                Some(known) => known.sure |= place.sure,
+                Some(known) => known.change = known.change.max(place.change),
                 None => all.push(place),
             }
         }
@@ -241,6 +246,13 @@ impl Rewriter {
             return;
         }
         self.no_label(&e.label);
+        for place in assigned_by(&e.cond).iter().filter(|p| p.sure()) {
+            self.errors.at(
+                &place.expr,
+                &format!("the condition of a device loop assigns `{}`", place.text),
+                "assign it in the body of the loop",
+            );
+        }
         let places = self.outer(assigned(&[&e.body]));
         self.check_places(&places, "loop");
         let (span, at) = (e.while_token.span, start(&e.cond));
@@ -311,7 +323,7 @@ impl Rewriter {
         self.no_label(&e.label);
         let places = self.outer(assigned(&[&e.body]));
         for place in &places {
-            if place.sure && analysis::pattern_names(&e.pat).contains(&place.root) {
+            if place.sure() && analysis::pattern_names(&e.pat).contains(&place.root) {
                 self.errors.at(
                     &place.expr,
                     &format!("the loop variable `{}` is assigned in the loop", describe(&place.expr)),

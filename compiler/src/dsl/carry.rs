@@ -1,4 +1,8 @@
 //! [`Carry`]: state that lives through device loops and branches.
+//!
+//! The macros see which variables a loop or branch may change: those it assigns, borrows as `&mut`, or calls a method on
+//! that could change them. They do not see through `Cell` and `RefCell`: code on these runs once, while the kernel is
+//! built. A tile taken out of one after its loop is reported; keep device state in plain variables.
 
 use super::context::Raw;
 use super::element::Element;
