@@ -345,6 +345,16 @@ impl VisitMut for Rewriter {
                     );
                 }
             }
+            Expr::Index(i) => {
+                if self.scopes.is_device(&i.index) {
+                    self.errors.at(
+                        &i.index,
+                        "a list of the host is indexed by a device value, which is not known while the kernel is built",
+                        "if the index counts a loop, write `for i in unroll(0..n)`; device memory is read with `load`",
+                    );
+                }
+                visit_mut::visit_expr_mut(self, expr);
+            }
             Expr::Repeat(r) => self.visit_expr_mut(&mut r.expr),
             Expr::Const(_) => {}
             Expr::Break(b) => {
