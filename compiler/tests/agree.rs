@@ -363,3 +363,45 @@ fn in_place_updates_wait_for_each_other() {
         case.agree_exactly(&options);
     }
 }
+
+/// A kernel from its text, run by one program.
+fn from_text(text: &str, args: Vec<Arg>, buffers: Vec<Vec<u8>>) -> Case {
+    let func = tilewright_compiler::tile::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    tilewright_compiler::tile::verify(&func, "test").unwrap_or_else(|e| panic!("{e}"));
+    Case { func, args, buffers, grid: [1, 1, 1] }
+}
+
+#[test]
+fn barriers_in_loops_that_run_no_round_separate_nothing() {
+    // The first store and the last load are of the same memory by different threads; the loop between has a barrier.
+    for head in ["for v9: i32 = v1 to v2 step v4 {", "while { v8: bool = lt v1, v2 condition v8 } do {"] {
+        let text = format!(
+            "kernel @f(%p: *i32 = v0: *i32, %n: i32 = v2: i32) {{
+               v1: i32 = const 0
+               v4: i32 = const 1
+               v5: i32[64] = arange 0
+               v6: *i32[64] = broadcast v0
+               v7: *i32[64] = ptr_add v6, v5
+               store v7, v5
+               {head}
+                 store v7, v5
+                 v10: i32[64] = load v7
+                 v11: i32 = reduce_max v10 axis 0
+                 store v0, v11
+                 yield
+               }}
+               v12: i32 = const 63
+               v13: i32[64] = broadcast v12
+               v14: i32[64] = sub v13, v5
+               v15: *i32[64] = ptr_add v6, v14
+               v16: i32[64] = load v15
+               store v7, v16
+               yield
+             }}"
+        );
+        for options in some_options() {
+            let case = from_text(&text, vec![Arg::Buf(0, 0), int(0)], vec![vec![0x77; 256]]);
+            case.agree_exactly(&options);
+        }
+    }
+}
