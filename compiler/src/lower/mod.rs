@@ -85,7 +85,9 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
             "use smaller tiles or fewer stages",
         ));
     }
-    Ok(l.b.finish())
+    let mut thread = l.b.finish();
+    thread::dce::remove_unused(&mut thread);
+    Ok(thread)
 }
 
 /// How the kernel's flattened parameters are passed.
