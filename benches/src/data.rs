@@ -11,6 +11,8 @@ pub trait Number: Float {
     fn of(value: f32) -> Self;
     /// Exact.
     fn wide(self) -> f64;
+    /// Is it no number? Faster than asking the exact value.
+    fn is_nan(self) -> bool;
     /// The largest error of a result computed in `f32` and rounded once, relative to the largest magnitude.
     const TOLERANCE: f64;
 }
@@ -22,6 +24,9 @@ impl Number for f32 {
     fn wide(self) -> f64 {
         self.into()
     }
+    fn is_nan(self) -> bool {
+        f32::is_nan(self)
+    }
     const TOLERANCE: f64 = 1e-5;
 }
 
@@ -31,6 +36,9 @@ impl Number for f16 {
     }
     fn wide(self) -> f64 {
         self.to_f64()
+    }
+    fn is_nan(self) -> bool {
+        f16::is_nan(self)
     }
     // Half a unit in the 11th bit is 4.9e-4.
     const TOLERANCE: f64 = 1e-3;
@@ -42,6 +50,9 @@ impl Number for bf16 {
     }
     fn wide(self) -> f64 {
         self.to_f64()
+    }
+    fn is_nan(self) -> bool {
+        bf16::is_nan(self)
     }
     // Half a unit in the 8th bit is 3.9e-3.
     const TOLERANCE: f64 = 8e-3;
@@ -104,7 +115,7 @@ pub fn wide<T: Number>(values: &[T]) -> Vec<f64> {
 
 /// Is an element NaN: not written, or wrong?
 pub fn has_nan<T: Number>(values: &[T]) -> bool {
-    values.iter().any(|v| v.wide().is_nan())
+    values.iter().any(|v| v.is_nan())
 }
 
 /// A few rows spread over `rows`, the first and the last among them.
