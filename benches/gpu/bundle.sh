@@ -70,7 +70,8 @@ if [ "$loader" = 1 ]; then
   # The Vulkan loader; what the NVIDIA driver's Vulkan library itself links (GLVND and X11); the OpenCL loader.
   for package in libvulkan1 libegl1 libglvnd0 libopengl0 libgl1 libglx0 libgles2 libx11-6 libxext6 libxcb1 libxau6 \
     libxdmcp6 libbsd0 libmd0 ocl-icd-libopencl1; do
-    (cd "$target/loader" && apt-get download -qq "$package" >/dev/null) ||
+    (cd "$target/loader" && apt-get -o APT::Sandbox::User=root download -qq "$package" >/dev/null &&
+      mv "$package"_*.deb "$package.deb") ||
       echo "could not download $package: machines that lack it will not have its devices" >&2
   done
 fi

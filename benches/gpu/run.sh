@@ -52,7 +52,7 @@ if compgen -G "$here/loader/*.deb" >/dev/null && command -v dpkg >/dev/null; the
   for package in "$here"/loader/*.deb; do
     # OpenCL's loader only where the machine has none: its own knows where its drivers are.
     case "$package" in
-      */ocl-icd-*) [ -n "$(library libOpenCL.so.1)" ] && continue ;;
+      */ocl-icd-libopencl1.deb) [ -n "$(library libOpenCL.so.1)" ] && continue ;;
     esac
     dpkg -x "$package" "$work/loader" || echo "cannot unpack $package"
   done
@@ -152,7 +152,8 @@ run_bench() {
     env LD_LIBRARY_PATH="$original" python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     # Written outside the folder, which may be read-only.
     export PYTHONDONTWRITEBYTECODE=1 TRITON_CACHE_DIR=$work/triton
-    limited 170 env LD_LIBRARY_PATH="$original" python3 "$here/peers/peers.py" --cases "$work/cases.json" --json "$out/peers.json" "${quick[@]}" 2>"$out/peers.log" ||
+    limited 170 env LD_LIBRARY_PATH="$original" python3 "$here/peers/peers.py" "${quick[@]}" --cases "$work/cases.json" \
+      --json "$out/peers.json" 2>"$out/peers.log" ||
       { echo "the peers were not measured to the end:"; tail -n 5 "$out/peers.log"; }
     [ -e "$out/peers.json" ] && peers=(--peers "$out/peers.json")
   else

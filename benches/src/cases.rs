@@ -79,12 +79,15 @@ impl Case {
     }
 }
 
+/// Types, and extents of so many dimensions.
+type Sizes<const N: usize> = &'static [(DType, [usize; N])];
+
 /// The cases for a GPU, or small ones for software devices.
 pub fn cases(gpu: bool) -> Vec<Case> {
     use DType::{BF16, F16, F32};
-    let (adds, rows, products): (&[(DType, usize)], &[(DType, [usize; 2])], &[(DType, [usize; 3])]) = if gpu {
+    let (adds, rows, products): (Sizes<1>, Sizes<2>, Sizes<3>) = if gpu {
         (
-            &[(F32, 64 << 20), (F32, 128 << 20), (F16, 128 << 20), (F16, 256 << 20)],
+            &[(F32, [64 << 20]), (F32, [128 << 20]), (F16, [128 << 20]), (F16, [256 << 20])],
             &[
                 (F32, [16384, 4096]),
                 (F16, [16384, 4096]),
@@ -107,12 +110,12 @@ pub fn cases(gpu: bool) -> Vec<Case> {
         )
     } else {
         (
-            &[(F32, 1 << 20), (F16, 1 << 20)],
+            &[(F32, [1 << 20]), (F16, [1 << 20])],
             &[(F32, [64, 781]), (F16, [16, 4096]), (BF16, [8, 12288])],
             &[(F16, [128, 128, 128]), (F16, [100, 100, 100]), (BF16, [128, 128, 128]), (F32, [128, 128, 128])],
         )
     };
-    let add = adds.iter().map(|&(dtype, n)| Case::new(Op::VectorAdd, dtype, &[n]));
+    let add = adds.iter().map(|(dtype, dims)| Case::new(Op::VectorAdd, *dtype, dims));
     let softmax = rows.iter().map(|(dtype, dims)| Case::new(Op::Softmax, *dtype, dims));
     let norm = rows.iter().map(|(dtype, dims)| Case::new(Op::LayerNorm, *dtype, dims));
     let product = products.iter().map(|(dtype, dims)| Case::new(Op::Matmul, *dtype, dims));
