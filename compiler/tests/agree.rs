@@ -543,3 +543,55 @@ fn devices_with_few_threads_agree() {
         }
     }
 }
+
+#[test]
+fn lanes_of_one_access_read_their_own_other() {
+    // One access covers 4 elements, all masked out together; what they read instead differs.
+    let text = "kernel @f(%x: *i32 = v0: *i32 {div 16, alias 1}, %out: *i32 = v1: *i32 {div 16, alias 2}) {
+        v2: i32[256] = arange 0
+        v3: *i32[256] = broadcast v0
+        v4: *i32[256] = ptr_add v3, v2
+        v5: i32[256] = const 132
+        v6: bool[256] = lt v2, v5
+        v7: i32[256] = load v4, v6, v2
+        v8: *i32[256] = broadcast v1
+        v9: *i32[256] = ptr_add v8, v2
+        store v9, v7
+        yield
+    }";
+    let case = from_text(text, vec![Arg::Buf(0, 0), Arg::Buf(1, 0)], vec![vec![0x55; 1024], vec![0x77; 1024]]);
+    for options in some_options() {
+        case.agree_exactly(&options);
+    }
+    let thread = case.stages(&Caps::ptx(90), &Options { num_warps: 1, num_stages: 1 });
+    assert!(thread.contains("global_load.32x4"), "{thread}");
+}
+
+#[test]
+fn loads_do_not_run_ahead_of_stores_to_the_same_memory() {
+    // Each round multiplies what the round before has stored.
+    let text = "kernel @f(%x: *f16 = v0: *f16 {div 16}) {
+        v1: i32[256] = arange 0
+        v2: i32[16, 16] = reshape v1
+        v3: *f16[16, 16] = broadcast v0
+        v4: *f16[16, 16] = ptr_add v3, v2
+        v5: f32[16, 16] = const 0.0
+        v6: i32 = const 0
+        v7: i32 = const 3
+        v8: i32 = const 1
+        for v9: i32 = v6 to v7 step v8 {
+            v10: f16[16, 16] = load v4
+            v11: f32[16, 16] = dot v10, v10, v5 precision ieee
+            v12: f16[16, 16] = cast v11
+            store v4, v12
+            yield
+        }
+        yield
+    }";
+    let x: Vec<u8> =
+        (0..256).flat_map(|i| half::f16::from_f32(f32::from(u8::from(i % 17 == 0))).to_le_bytes()).collect();
+    let x: Vec<u8> = x.chunks(2).enumerate().flat_map(|(i, b)| if i == 3 { [0, 0x40] } else { [b[0], b[1]] }).collect();
+    for options in some_options() {
+        from_text(text, vec![Arg::Buf(0, 0)], vec![x.clone()]).agree_exactly(&options);
+    }
+}

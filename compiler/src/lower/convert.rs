@@ -112,7 +112,7 @@ impl Lowering<'_> {
         let base = self.padded_base(from, place);
         for first in (0..from.registers()).step_by(write) {
             let group = vector_group(from, last, write, first);
-            let raw: Vec<_> = group.iter().map(|&r| self.packed(elem, regs[r])).collect();
+            let raw: Vec<_> = group.iter().map(|&r| self.storage_of(elem, regs[r])).collect();
             let offset = place.byte(from.reg_index(first)) as i32;
             self.store_vec(Space::Shared(buf, base, offset), elem, &raw, guard);
         }
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         for first in (0..to.registers()).step_by(read) {
             let offset = place.byte(to.reg_index(first)) as i32;
             for raw in self.load_vec(Space::Shared(buf, base, offset), elem, read, None) {
-                out.push(self.unpacked(elem, raw));
+                out.push(self.register_of(elem, raw));
             }
         }
         self.hazards.shared_read();

@@ -149,7 +149,7 @@ impl Lowering<'_> {
                 (Some(known), Elem::Scalar(d)) if d.is_int() => self.b.iconst(reg_ty(elem), known),
                 _ => {
                     let raw = self.b.param(i as u32);
-                    self.unpacked(elem, raw)
+                    self.register_of(elem, raw)
                 }
             };
             self.define(v, scalar.clone(), vec![reg].into());
