@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tilewright::dsl::{self, bf16, f16};
-use tilewright::{Buffer, Device, Element};
+use tilewright::{Buffer, Device, DeviceKind, Element};
 
 /// The devices under test. They stay open until the process ends, and one test at a time uses each: tests measure counters
 /// of devices, and software drivers use all cores anyway.
@@ -65,6 +65,13 @@ pub fn upload<T: Element>(dev: &Device, host: &[T]) -> Buffer<T> {
 /// A buffer full of something other than the result, so that what is not written shows.
 pub fn garbage<T: Element>(dev: &Device, len: usize) -> Buffer<T> {
     dev.alloc(len).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// How many roundings the sum of a row may take part in: the levels of a tree and the pieces of a long row; on the CPU, which
+/// adds every 16th element one after the other, that many.
+pub fn sum_roundings(dev: &Device, columns: usize) -> f64 {
+    let one_by_one = if dev.info().kind == DeviceKind::Cpu { columns.min(1 << 14) / 16 } else { 0 };
+    (21 + one_by_one) as f64
 }
 
 /// Pseudo-random bits, the same everywhere: the finaliser of SplitMix64.

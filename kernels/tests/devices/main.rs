@@ -5,7 +5,6 @@
 
 extern crate tilewright_runtime as tilewright;
 
-mod arithmetic;
 mod common;
 mod control;
 mod integers;
