@@ -5,12 +5,12 @@ use std::fmt::Debug;
 use tilewright::dsl::*;
 use tilewright::{Device, Element as HostElement};
 
-const DIMS: [usize; 3] = [4, 16, 32];
+const DIMS: [usize; 3] = [4, 8, 16];
 
 /// Sum, greatest, least and their places along one axis.
 #[kernel]
 fn along<T: Num, S: Element>(x: In<T, 3>, total: Out<S, 3>, most: Out<T, 3>, place: Out<i32, 3>, #[comptime] axis: usize) {
-    let v = x.load([0, 0, 0], [4, 16, 32]);
+    let v = x.load([0, 0, 0], [4, 8, 16]);
     total.store([0, 0, 0], sum(v, axis).to::<S>());
     most.store([0, 0, 0], max(v, axis));
     place.store([0, 0, 0], argmax(v, axis) * 100 + argmin(v, axis));
