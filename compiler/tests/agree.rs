@@ -363,3 +363,183 @@ fn in_place_updates_wait_for_each_other() {
         case.agree_exactly(&options);
     }
 }
+
+/// A kernel from its text, run by one program.
+fn from_text(text: &str, args: Vec<Arg>, buffers: Vec<Vec<u8>>) -> Case {
+    let func = tilewright_compiler::tile::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    tilewright_compiler::tile::verify(&func, "test").unwrap_or_else(|e| panic!("{e}"));
+    Case { func, args, buffers, grid: [1, 1, 1] }
+}
+
+#[test]
+fn barriers_in_loops_that_run_no_round_separate_nothing() {
+    // The first store and the last load are of the same memory by different threads; the loop between has a barrier.
+    for head in ["for v9: i32 = v1 to v2 step v4 {", "while { v8: bool = lt v1, v2 condition v8 } do {"] {
+        let text = format!(
+            "kernel @f(%p: *i32 = v0: *i32, %n: i32 = v2: i32) {{
+               v1: i32 = const 0
+               v4: i32 = const 1
+               v5: i32[64] = arange 0
+               v6: *i32[64] = broadcast v0
+               v7: *i32[64] = ptr_add v6, v5
+               store v7, v5
+               {head}
+                 store v7, v5
+                 v10: i32[64] = load v7
+                 v11: i32 = reduce_max v10 axis 0
+                 store v0, v11
+                 yield
+               }}
+               v12: i32 = const 63
+               v13: i32[64] = broadcast v12
+               v14: i32[64] = sub v13, v5
+               v15: *i32[64] = ptr_add v6, v14
+               v16: i32[64] = load v15
+               store v7, v16
+               yield
+             }}"
+        );
+        for options in some_options() {
+            let case = from_text(&text, vec![Arg::Buf(0, 0), int(0)], vec![vec![0x77; 256]]);
+            case.agree_exactly(&options);
+        }
+    }
+}
+
+#[test]
+fn deep_nests_are_planned_quickly() {
+    // 12 loops inside each other, with two tiles that change places: three tries for each loop would be 3^12.
+    let mut b = Builder::new("nest");
+    let x = b.param_ptr("x", DType::I32, aligned(0));
+    let lanes = b.arange(0, 64).unwrap();
+    let p = b.ptr_add(x, lanes).unwrap();
+    let first = b.load(p, None, None).unwrap();
+    let hi = b.param_scalar("n", DType::I32, ParamHint::default());
+    let mut carried = vec![b.reshape(first, [8, 8]).unwrap(), b.reshape(lanes, [8, 8]).unwrap()];
+    let (zero, one) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 1).unwrap());
+    for _ in 0..12 {
+        carried = b.begin_for(zero, hi, one, &carried).unwrap().1;
+    }
+    for _ in 0..12 {
+        let t = b.transpose(carried[1]).unwrap();
+        let sum = b.binary(BinaryOp::Add, t, carried[0]).unwrap();
+        carried = b.end_for(&[carried[1], sum]).unwrap();
+    }
+    let flat = b.reshape(carried[0], [64]).unwrap();
+    b.store(p, flat, None).unwrap();
+    let data: Vec<i32> = (0..64).map(|i| i * i).collect();
+    let case =
+        Case { func: b.finish(), args: vec![Arg::Buf(0, 0), int(1)], buffers: vec![bytes(&data)], grid: [1, 1, 1] };
+    case.agree_exactly(&Options::default());
+}
+
+/// A product in a loop, whose loads' addresses are computed by `f` from the induction variable.
+fn product_with_addresses(f: impl FnOnce(&mut Builder, Value) -> Value) -> Case {
+    let mut b = Builder::new("product");
+    let x = b.param_ptr("x", DType::F16, aligned(1));
+    let out = b.param_ptr("out", DType::F32, aligned(2));
+    let (lo, hi) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 3).unwrap());
+    let one = b.const_i64(DType::I32, 1).unwrap();
+    let acc = b.full(TileType::new(DType::F32, [16, 16]), tilewright_compiler::tile::Constant(0)).unwrap();
+    let lanes = b.arange(0, 256).unwrap();
+    let lanes = b.reshape(lanes, [16, 16]).unwrap();
+    let (i, carried) = b.begin_for(lo, hi, one, &[acc]).unwrap();
+    let start = f(&mut b, i);
+    let at = b.binary(BinaryOp::Add, lanes, start).unwrap();
+    let p = b.ptr_add(x, at).unwrap();
+    let v = b.load(p, None, None).unwrap();
+    let next = b.dot(v, v, carried[0], DotPrecision::Ieee).unwrap();
+    let acc = b.end_for(&[next]).unwrap()[0];
+    let p = b.ptr_add(out, lanes).unwrap();
+    b.store(p, acc, None).unwrap();
+    let data: Vec<u8> =
+        random_f32(5, 4096).iter().flat_map(|x| half::f16::from_f32((x * 3.0).round()).to_le_bytes()).collect();
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0)],
+        buffers: vec![data, vec![0x77; 1024]],
+        grid: [1, 1, 1],
+    }
+}
+
+#[test]
+fn addresses_that_share_much_are_examined_once() {
+    // Each sum uses the one before twice: 2^64 ways lead to the first.
+    let case = product_with_addresses(|b, i| {
+        let (mut x, mask) = (i, b.const_i64(DType::I32, 2048).unwrap());
+        for _ in 0..64 {
+            let y = b.binary(BinaryOp::Xor, x, i).unwrap();
+            x = b.binary(BinaryOp::Add, x, y).unwrap();
+        }
+        b.binary(BinaryOp::And, x, mask).unwrap()
+    });
+    case.agree_exactly(&Options::default());
+    let (_, report) = case.simulate(&Caps::ptx(90), &Options::default());
+    assert!(report.async_copies > 0, "the loads run ahead: {report:?}");
+}
+
+#[test]
+fn long_chains_of_ops_are_lowered() {
+    // Nothing in the chain has a place of its own to be computed at: it is computed when the store asks for it.
+    let mut b = Builder::new("chain");
+    let x = b.param_ptr("x", DType::I32, aligned(1));
+    let lanes = b.arange(0, 32).unwrap();
+    let mut sum = lanes;
+    for i in 0..20_000 {
+        let op = [BinaryOp::Mul, BinaryOp::Xor, BinaryOp::Sub][i % 3];
+        sum = b.binary(op, sum, lanes).unwrap();
+    }
+    let p = b.ptr_add(x, lanes).unwrap();
+    b.store(p, sum, None).unwrap();
+    let case = Case { func: b.finish(), args: vec![Arg::Buf(0, 0)], buffers: vec![vec![0x77; 128]], grid: [1, 1, 1] };
+    let (got, _) = case.simulate(&Caps::ptx(90), &Options { num_warps: 1, num_stages: 1 });
+    assert_eq!(got, case.interpret());
+}
+
+#[test]
+fn options_out_of_range_are_errors() {
+    let case = matmul(DType::F16, [64, 64, 64], [32, 32, 32], false, DotPrecision::Ieee);
+    let refusal = |caps: &Caps, num_warps, num_stages| {
+        let options = Options { num_warps, num_stages };
+        match tilewright_compiler::pipeline::to_thread(&case.func, caps, &options) {
+            Err(e @ tilewright_compiler::Error::Unsupported { .. }) => e.to_string(),
+            Err(e) => panic!("{e}"),
+            Ok(_) => String::new(),
+        }
+    };
+    let sm90 = Caps::ptx(90);
+    for warps in [0, 3, 5, 31, 33, 64, u32::MAX] {
+        let text = refusal(&sm90, warps, 2);
+        assert!(text.contains(&format!("num_warps is {warps}")) && text.contains("power of two"), "{text}");
+    }
+    for stages in [0, 17, 300, u32::MAX] {
+        assert!(refusal(&sm90, 4, stages).contains(&format!("num_stages is {stages}")), "{stages}");
+    }
+    let narrow = Caps::spirv("narrow", 64, 32, 64 << 10);
+    assert!(refusal(&narrow, 1, 1).contains("a warp has 64 lanes, but the device allows 32 threads"));
+    // 8 stages of two tiles of 32 x 32 halves.
+    let small = Caps { max_shared_bytes: 16 << 10, ..Caps::ptx(90) };
+    let text = refusal(&small, 4, 8);
+    assert!(text.contains("needs 32768 bytes of shared memory, the device has 16384"), "{text}");
+}
+
+#[test]
+fn every_number_of_warps_and_stages_agrees() {
+    for (num_warps, num_stages) in [(1, 8), (2, 5), (4, 4), (8, 1), (16, 2), (32, 6)] {
+        let options = Options { num_warps, num_stages };
+        vector_add(5, 8, ParamHint::default()).agree_exactly(&options);
+        matmul(DType::F16, [40, 24, 72], [16, 16, 16], num_stages % 2 == 0, DotPrecision::Ieee).agree_exactly(&options);
+    }
+}
+
+#[test]
+fn devices_with_few_threads_agree() {
+    for width in [1, 8, 32, 64] {
+        let caps = Caps::spirv("small", width, 64, 16 << 10);
+        for num_warps in [1, 4, 32] {
+            let options = Options { num_warps, num_stages: 3 };
+            let case = matmul(DType::F32, [40, 24, 40], [16, 16, 16], true, DotPrecision::Ieee);
+            assert!(case.simulate(&caps, &options).0 == case.interpret(), "{width} lanes, {options:?}");
+        }
+    }
+}

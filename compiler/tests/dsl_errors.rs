@@ -226,7 +226,7 @@ fn variables_keep_their_shapes() {
         base,
         [
             "+3:9 `acc` has type f32 before the loop but f32[16] at the end of its body | give the variable its final type and shape before, for example with `zeros` or `full`",
-            "+7:12 `p` has type *f32[16] after the first branch but *f32 after the second | give the variable its final type and shape before, for example with `zeros` or `full`",
+            "+7:12 `p` has type *f32[16] after the branch but *f32 where it is not taken | give the variable its final type and shape before, for example with `zeros` or `full`",
             "+10:20 the value of the `if` has type f32[4] after the first branch but f32[8] after the second | give the variable its final type and shape before, for example with `zeros` or `full`",
         ]
     );
@@ -258,16 +258,19 @@ fn values_do_not_leave_their_region() {
     #[kernel(crate = crate::tilewright)]
     fn k(x: Ptr<f32>, n: i32) {
         let mut seen = Vec::new();
+        let hidden = std::cell::Cell::new(x.load());
         for i in 0..n {
             seen.push((x + i).load());
+            hidden.set((x + i).load());
         }
-        x.store(seen[0]);
+        x.store(hidden.get());
     }
     expect!(
         k::definition(),
         base,
         [
-            "+6:11 a value of type f32 made inside a device loop or branch is used outside it | assign it to a variable that is declared before the loop or branch",
+            "+4:9 `seen` consists of 0 tiles before the loop but of 1 at the end of its body | device state keeps its structure: a `Vec` or `Option` cannot grow or shrink where the device decides",
+            "+8:11 a value of type f32 made inside a device loop or branch is used outside it | assign it to a variable that is declared before the loop or branch",
         ]
     );
 }
@@ -283,6 +286,9 @@ fn loops_need_a_step() {
         for i in 0..1usize << 40 {
             (x + i).store(0.0);
         }
+        for i in 0..u64::MAX {
+            (x + i).store(0.0);
+        }
         for i in range(0, zeros::<i32>([2]), 1) {
             (x + i).store(0.0);
         }
@@ -293,7 +299,8 @@ fn loops_need_a_step() {
         [
             "+2:9 the step of a loop is 0 | a step of 0 would never reach the end",
             "+5:9 the number 1099511627776 does not fit in i32, which holds -2147483648 to 2147483647 | convert the tile to a wider type with `.to::<..>()` first",
-            "+8:9 a loop bound or step (all i32, or all i64) must be a scalar, but the operand has type i32[2] | -",
+            "+8:21 a loop bound does not fit in i64 | loops count in i32, or in i64 if a bound is a tile of i64",
+            "+11:9 a bound or step of the loop must be a scalar of type i32, but it has type i32[2] | -",
         ]
     );
 }
@@ -335,7 +342,7 @@ fn views_want_scalars_as_offsets_and_tiles_of_their_rank() {
         k::definition(),
         base,
         [
-            "+2:19 an offset into a view (i32) must be a scalar, but the operand has type i32[16] | -",
+            "+2:19 an offset into the view must be a scalar of type i32, but it has type i32[16] | -",
             "+4:11 cannot store a tile of type f32[4] in a view of 2 dimensions | -",
             "+5:19 the pad value has type f32[4, 4], expected f32 | -",
         ]
@@ -445,6 +452,25 @@ fn a_mistake_in_a_device_function_is_told_there() {
         x.store(1.0);
     }
     expect!(k::definition(), base, ["+1:29 cannot insert dimension 5 in a tile of type f32[8] | -",]);
+}
+
+#[test]
+fn views_have_one_to_eight_dimensions() {
+    let base = line!() + 1;
+    #[kernel(crate = crate::tilewright)]
+    fn k(x: In<f32, 0>, y: Out<f32, 300>) {
+        let v = x.load([0; 0], []);
+        y.store([0; 300], v);
+        let _ = y.stride(1) + 1;
+    }
+    expect!(
+        k::definition(),
+        base,
+        [
+            "+1:13 the view `x` has 0 dimensions | views have 1 to 8 dimensions; a single number is a pointer",
+            "+1:28 the view `y` has 300 dimensions | views have 1 to 8 dimensions; a single number is a pointer",
+        ]
+    );
 }
 
 #[test]

@@ -3,11 +3,12 @@
 #[path = "support/mod.rs"]
 mod tilewright;
 
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use tilewright::dsl::*;
 use tilewright::{KernelArg, Slice, View};
 use tilewright_compiler::dtype::DType;
-use tilewright_compiler::tile::{Function, Region};
+use tilewright_compiler::tile::{Function, Op, Region, Value, rules};
 
 /// The mnemonics of a region, regions in braces.
 fn outline(f: &Function, region: Region) -> String {
@@ -23,8 +24,32 @@ fn outline(f: &Function, region: Region) -> String {
     ops.join(" ")
 }
 
+/// Builds a kernel and checks what holds for every function: operands are in scope, types obey the rules, and regions
+/// give the types that their ops promise.
 fn build(def: &KernelDef) -> Function {
-    def.build(&Specialization::general()).unwrap_or_else(|e| panic!("{e}"))
+    let f = def.build(&Specialization::general()).unwrap_or_else(|e| panic!("{e}"));
+    check(&f, f.body, &mut HashSet::new());
+    f
+}
+
+fn check(f: &Function, region: Region, in_scope: &mut HashSet<Value>) {
+    let types = |values: &[Value]| values.iter().map(|&v| f.ty(v).clone()).collect::<Vec<_>>();
+    let mut inside = in_scope.clone();
+    inside.extend(&f.regions[region].params);
+    for &op in &f.regions[region].ops {
+        let data = &f.ops[op];
+        assert!(data.operands.iter().all(|v| inside.contains(v)), "{:?} uses what is not in scope", data.op);
+        rules::check(&data.op, &types(&data.operands), &types(&data.results)).expect("the op obeys its rule");
+        assert!(data.loc.is_known() || data.op.is_terminator(), "{:?} has no place", data.op);
+        for &inner in &data.regions {
+            check(f, inner, &mut inside);
+            let end = &f.ops[f.terminator(inner)];
+            if end.op == Op::Yield {
+                assert_eq!(types(&end.operands), types(&data.results), "{:?}", data.op);
+            }
+        }
+        inside.extend(&data.results);
+    }
 }
 
 /// The outline without constants and broadcasts, which say little.
@@ -295,6 +320,166 @@ fn mixed(x: Ptr<f32>, flag: i32, #[comptime] wide: bool) {
     }
     if !wide || identity(true) {
         x.store(v + 1);
+    }
+}
+
+#[kernel(crate = crate::tilewright)]
+fn host_code(x: Ptr<f32>, #[comptime] limits: Option<usize>) {
+    let list = vec![1.5f32, 2.5];
+    let table = [0i64; 2 * 3];
+    let mut count = 2 * list.len() + 1;
+    if list.len() == 2 && list[0] < 2.0 && table.len() > 1 << 1 {
+        count += 1;
+    }
+    while count > 100 {
+        count -= 1;
+    }
+    while let Some(n) = limits
+        && n == 3
+    {
+        count = 9;
+        break;
+    }
+    if limits == None || *"abc" == *"abd" {
+        count = 0;
+    }
+    let found = loop_free(&list, |v| v > 2.0);
+    for (i, v) in list.iter().enumerate() {
+        if i != 0 {
+            x.store(count + scalar::<f32>(*v) + found);
+        }
+    }
+    let size: usize = 4;
+    let weights = [0.25; 2].map(|w| x.load() * w);
+    for w in &weights {
+        x.store(2 * size + *w);
+    }
+}
+
+fn loop_free(list: &[f32], f: impl Fn(f32) -> bool) -> usize {
+    list.iter().position(|&v| f(v)).unwrap_or(7)
+}
+
+#[test]
+fn host_code_is_plain_rust() {
+    let def = host_code::definition(Some(3));
+    assert_eq!(def.id.comptime, [ComptimeValue::Text("Some(3)".into())]);
+    assert_eq!(ops(&def), "add add store load mul load mul add store add store yield");
+}
+
+#[kernel(crate = crate::tilewright)]
+fn places(x: Ptr<f32>, n: i32) {
+    let mut pair = (x.load(), [scalar::<i32>(0); 2]);
+    let mut best = None;
+    let mut outer = scalar::<f32>(0.0);
+    best = best.or(Some(x.load()));
+    let alias = &mut outer;
+    for i in (n..0).step_by(n) {
+        pair.0 += 1.0;
+        pair.1[1] = i;
+        *alias = pair.0;
+        bump(&mut pair.0);
+        if let Some(b) = &mut best {
+            *b = 1.0 + *b;
+        }
+        if i > 2 {
+            best = best.map(|b| b * 2.0);
+        }
+    }
+    x.store(pair.0 + outer + pair.1[1].to::<f32>() + best.unwrap_or(pair.0));
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn bump(x: &mut Tile<f32>) {
+    if *x > 0.0 {
+        *x += 1.0;
+    }
+}
+
+#[test]
+fn every_kind_of_place_is_carried() {
+    let f = build(&places::definition());
+    let the_for = f.regions[f.body].ops.iter().find(|&&op| f.ops[op].op.mnemonic() == "for").unwrap();
+    assert_eq!(f.ops[*the_for].results.len(), 5, "three leaves of `pair`, `*alias`, `best`");
+}
+
+impl Running {
+    #[device_fn(crate = crate::tilewright)]
+    fn update(&mut self, v: Tile<f32>) {
+        if v > self.max {
+            self.rescale(v);
+        }
+        self.sum += exp(v - self.max);
+    }
+
+    #[device_fn(crate = crate::tilewright)]
+    fn rescale(&mut self, max: Tile<f32>) {
+        self.sum = self.sum * exp(self.max - max);
+        self.max = max;
+    }
+}
+
+#[device_fn(crate = crate::tilewright)]
+fn update_twice(state: &mut Running, v: Tile<f32>, again: Tile<bool>) {
+    update_once(state, v);
+    if again {
+        update_once(state, v);
+        state.sum += 1.0;
+    }
+}
+
+fn update_once(state: &mut Running, v: Tile<f32>) {
+    state.update(v);
+}
+
+macro_rules! add_to {
+    ($variable:ident, $value:expr) => {
+        $variable = $variable + $value
+    };
+}
+
+#[kernel(crate = crate::tilewright)]
+fn unseen_assignments(x: Ptr<f32>, n: i32) {
+    let mut total = scalar::<f32>(0.0);
+    for _ in 0..n {
+        add_to!(total, 1.0);
+        x.store(total);
+    }
+}
+
+#[test]
+fn assignments_inside_macros_are_carried() {
+    let f = build(&unseen_assignments::definition());
+    let the_for = f.regions[f.body].ops.iter().find(|&&op| f.ops[op].op.mnemonic() == "for").unwrap();
+    assert_eq!(f.ops[*the_for].results.len(), 1);
+}
+
+#[kernel(crate = crate::tilewright)]
+fn methods(x: Ptr<f32>, n: i32) {
+    let mut state = Running { max: scalar(-inf()), sum: scalar(0.0) };
+    let mut sizes = Vec::new();
+    sizes.push(4usize);
+    for i in 0..n {
+        state.update((x + i).load());
+        sizes.iter_mut().for_each(|s| *s += 1);
+    }
+    update_twice(&mut state, x.load(), n > 3);
+    x.store(state.max + state.sum + sizes[0]);
+}
+
+#[test]
+fn methods_change_device_state() {
+    let f = build(&methods::definition());
+    assert_eq!(
+        ops(&methods::definition()),
+        "for { ptr_add load gt if { sub exp mul yield } { yield } sub exp add yield } load gt \
+         gt if { sub exp mul yield } { yield } sub exp add \
+         if { gt if { sub exp mul yield } { yield } sub exp add add yield } { yield } add add store yield"
+    );
+    for &op in &f.regions[f.body].ops {
+        if !f.ops[op].regions.is_empty() {
+            assert_eq!(f.ops[op].results.len(), 2, "max and sum are carried by {}", f.ops[op].op.mnemonic());
+        }
     }
 }
 

@@ -48,7 +48,8 @@ fn launch(args: &[Argument]) -> Launch {
 fn outputs(func: &Function, args: &[Argument], programs: usize) -> Vec<u64> {
     let mut launch = launch(args);
     // SAFETY: the buffers live until the end of this function, and are not used while the kernel runs.
-    let regions = launch.buffers.iter_mut().map(|(_, _, words)| unsafe { MemRegion::writable(&mut words[..]) }).collect();
+    let regions =
+        launch.buffers.iter_mut().map(|(_, _, words)| unsafe { MemRegion::writable(&mut words[..]) }).collect();
     let program = Program::compile(func).expect("a valid function");
     program.run_serial(&launch.args, &Memory::new(regions), [programs as u32, 1, 1]).expect("accesses in bounds");
     let mut out = Vec::new();

@@ -1,6 +1,8 @@
 //! What can be told from a function's tokens alone: which outer variables a block assigns, and which expressions are
 //! surely host values or surely made from device values.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Lit, Pat, UnOp};
@@ -14,7 +16,62 @@ pub struct Place {
     pub text: String,
     /// The place as an expression.
     pub expr: Expr,
+    /// How sure is it that it is changed?
+    pub change: Change,
 }
+
+/// How sure is it that a place is changed? Least sure first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It is passed to a function: changed only if it is a `&mut` reference.
+    IfReference,
+    /// A method is called on it, or a macro names it: changed only if it is mutable at all.
+    IfMutable,
+    /// It is assigned.
+    Sure,
+}
+
+impl Place {
+    /// Is it surely changed?
+    pub fn sure(&self) -> bool {
+        self.change == Change::Sure
+    }
+}
+
+/// Methods that change nothing.
+const READING: [&str; 31] = [
+    "to",
+    "bitcast",
+    "shape",
+    "rank",
+    "load",
+    "load_or",
+    "load_if",
+    "store",
+    "store_if",
+    "broadcast_to",
+    "dim",
+    "stride",
+    "ptr",
+    "len",
+    "is_empty",
+    "iter",
+    "clone",
+    "is_some",
+    "is_none",
+    "get",
+    "first",
+    "last",
+    "as_ref",
+    "contains",
+    "map",
+    "copied",
+    "cloned",
+    "unwrap",
+    "unwrap_or",
+    "expect",
+    "min",
+];
 
 /// Finds assigned outer variables: by `=`, compound assignment, destructuring and `&mut`.
 #[derive(Default)]
@@ -63,13 +120,12 @@ impl Assigned {
 
     fn target(&mut self, expr: &Expr) {
         match expr {
-            Expr::Path(_) => self.add(expr, expr),
-            Expr::Field(f) if name_of(&f.base).as_deref() == Some("self") => self.add(&f.base, expr),
+            Expr::Path(_) => self.add(expr, expr, Change::Sure),
             Expr::Field(f) => self.target(&f.base),
             Expr::Index(i) => self.target(&i.expr),
             Expr::Paren(p) => self.target(&p.expr),
             Expr::Group(g) => self.target(&g.expr),
-            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr, Change::Sure),
             Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e)),
             Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e)),
             Expr::Call(c) => c.args.iter().for_each(|e| self.target(e)),
@@ -78,13 +134,52 @@ impl Assigned {
         }
     }
 
-    fn add(&mut self, root: &Expr, place: &Expr) {
+    /// These are passed to a function: references among them may be written through.
+    fn arguments<'a>(&mut self, args: impl IntoIterator<Item = &'a Expr>) {
+        for arg in args {
+            if let Expr::Path(_) = arg {
+                self.add(arg, arg, Change::IfReference);
+            }
+        }
+    }
+
+    /// A macro names these, and may do anything with them.
+    fn named(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => self.named(group.stream()),
+                // Keywords are no expressions.
+                TokenTree::Ident(ident) => {
+                    if let Ok(path) = syn::parse2::<Expr>(ident.into_token_stream()) {
+                        self.add(&path, &path, Change::IfMutable);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A method is called on this: it may take `&mut self`.
+    fn receiver(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Path(_) => self.add(expr, expr, Change::IfMutable),
+            Expr::Field(f) => self.receiver(&f.base),
+            Expr::Index(i) => self.receiver(&i.expr),
+            Expr::Paren(p) => self.receiver(&p.expr),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, root: &Expr, place: &Expr, change: Change) {
         let Some(name) = name_of(root) else { return };
-        let text = quote::quote!(#place).to_string().replace(' ', "");
-        if self.scopes.iter().any(|s| s.contains(&name)) || self.places.iter().any(|p| p.text == text) {
+        if self.scopes.iter().any(|s| s.contains(&name)) {
             return;
         }
-        self.places.push(Place { root: name, text, expr: place.clone() });
+        let text = quote::quote!(#place).to_string().replace(' ', "");
+        match self.places.iter_mut().find(|p| p.text == text) {
+            Some(known) => known.change = known.change.max(change),
+            None => self.places.push(Place { root: name, text, expr: place.clone(), change }),
+        }
     }
 }
 
@@ -117,6 +212,23 @@ impl<'ast> Visit<'ast> for Assigned {
             self.target(&e.expr);
         }
         visit::visit_expr_reference(self, e);
+    }
+
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        if !READING.iter().any(|m| e.method == m) {
+            self.receiver(&e.receiver);
+        }
+        self.arguments(&e.args);
+        visit::visit_expr_method_call(self, e);
+    }
+
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        self.arguments(&e.args);
+        visit::visit_expr_call(self, e);
+    }
+
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        self.named(m.tokens.clone());
     }
 
     fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
@@ -180,10 +292,15 @@ pub fn is_assign_op(op: &BinOp) -> bool {
 
 /// The names a pattern binds.
 pub fn pattern_names(pat: &Pat) -> Vec<String> {
-    struct Names(Vec<String>);
+    pattern_variables(pat).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The names a pattern binds, each with whether it is `mut`.
+pub fn pattern_variables(pat: &Pat) -> Vec<(String, bool)> {
+    struct Names(Vec<(String, bool)>);
     impl<'ast> Visit<'ast> for Names {
         fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-            self.0.push(p.ident.to_string());
+            self.0.push((p.ident.to_string(), p.mutability.is_some()));
             visit::visit_pat_ident(self, p);
         }
         fn visit_expr(&mut self, _e: &'ast Expr) {}
@@ -232,6 +349,12 @@ pub struct Binding {
     pub host: bool,
     /// Surely made from device values.
     pub device: bool,
+    /// Declared `mut`.
+    pub mutable: bool,
+    /// A `&mut` reference.
+    pub reference: bool,
+    /// A closure that changes variables around it when it is called.
+    pub changes: bool,
     /// Declared by `let x;` at this span.
     pub uninit: Option<proc_macro2::Span>,
 }
@@ -260,8 +383,8 @@ impl Scopes {
 
     /// Declares all variables of a pattern alike.
     pub fn declare_all(&mut self, pat: &Pat, binding: Binding) {
-        for name in pattern_names(pat) {
-            self.declare(name, binding);
+        for (name, mutable) in pattern_variables(pat) {
+            self.declare(name, Binding { mutable, ..binding });
         }
     }
 
@@ -291,7 +414,12 @@ impl Scopes {
             // `as` is defined for host numbers alone.
             Expr::Cast(_) => true,
             Expr::Binary(b) => !is_assign_op(&b.op) && self.is_host(&b.left) && self.is_host(&b.right),
-            Expr::MethodCall(m) => self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a)),
+            Expr::MethodCall(m) => {
+                let method = m.method.to_string();
+                // These give host numbers and flags whatever they are called on.
+                matches!(method.as_str(), "len" | "is_empty" | "is_some" | "is_none" | "rank")
+                    || self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a))
+            }
             Expr::Tuple(t) => t.elems.iter().all(|e| self.is_host(e)),
             Expr::Array(a) => a.elems.iter().all(|e| self.is_host(e)),
             Expr::Call(c) => called(c).is_some_and(|n| matches!(n.as_str(), "comptime" | "inf" | "nan")),

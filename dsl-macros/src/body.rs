@@ -75,8 +75,9 @@ impl Rewriter {
         None
     }
 
-    fn leave_loop(&mut self, what: &str, place: &Expr) {
-        match self.device_around(true) {
+    fn leave_loop(&mut self, what: &str, place: &Expr, labelled: bool) {
+        // Which loop a label names is not followed: it might be outside the device loop.
+        match self.device_around(!labelled) {
             Some(Around::DeviceLoop) => self.errors.at(
                 place,
                 &format!("`{what}` cannot leave a device loop early"),
@@ -235,13 +236,21 @@ fn binding_of(scopes: &Scopes, pat: &Pat, init: &Expr) -> Vec<(String, Binding)>
         (Pat::Type(t), _) => {
             let mut all = binding_of(scopes, &t.pat, init);
             if matches!(&*t.ty, syn::Type::Path(p) if p.path.get_ident().is_some_and(is_host_type)) {
-                all.iter_mut().for_each(|(_, b)| *b = Binding { host: true, ..Binding::default() });
+                all.iter_mut().for_each(|(_, b)| *b = Binding { host: true, mutable: b.mutable, ..Binding::default() });
             }
             all
         }
         _ => {
-            let binding = Binding { host: scopes.is_host(init), device: scopes.is_device(init), uninit: None };
-            analysis::pattern_names(pat).into_iter().map(|n| (n, binding)).collect()
+            let binding = Binding {
+                host: scopes.is_host(init),
+                device: scopes.is_device(init),
+                reference: matches!(init, Expr::Reference(r) if r.mutability.is_some()),
+                changes: matches!(init, Expr::Closure(_))
+                    && analysis::assigned_by(init).iter().any(analysis::Place::sure),
+                ..Binding::default()
+            };
+            let variables = analysis::pattern_variables(pat).into_iter();
+            variables.map(|(name, mutable)| (name, Binding { mutable, ..binding })).collect()
         }
     }
 }
@@ -269,6 +278,11 @@ impl VisitMut for Rewriter {
     }
 
     fn visit_item_mut(&mut self, _item: &mut syn::Item) {}
+
+    // Expressions in types are constants of plain Rust.
+    fn visit_type_mut(&mut self, _ty: &mut syn::Type) {}
+
+    fn visit_angle_bracketed_generic_arguments_mut(&mut self, _args: &mut syn::AngleBracketedGenericArguments) {}
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         match expr {
@@ -320,8 +334,40 @@ impl VisitMut for Rewriter {
                     "write `for i in unroll(0..n) { .. }`",
                 );
             }
-            Expr::Break(_) => self.leave_loop("break", expr),
-            Expr::Continue(_) => self.leave_loop("continue", expr),
+            Expr::Call(call) if name_of(&call.func).and_then(|n| self.scopes.get(&n)).is_some_and(|b| b.changes) => {
+                let place = call.func.clone();
+                visit_mut::visit_expr_mut(self, expr);
+                if self.device_around(false).is_some() {
+                    self.refuse(
+                        &place,
+                        "a closure that changes variables around it is called in a loop or branch that the device may decide",
+                        "let the closure return the new value, and assign it here",
+                    );
+                }
+            }
+            Expr::Index(i) => {
+                if self.scopes.is_device(&i.index) {
+                    self.errors.at(
+                        &i.index,
+                        "a list of the host is indexed by a device value, which is not known while the kernel is built",
+                        "if the index counts a loop, write `for i in unroll(0..n)`; device memory is read with `load`",
+                    );
+                }
+                visit_mut::visit_expr_mut(self, expr);
+            }
+            Expr::Repeat(r) => self.visit_expr_mut(&mut r.expr),
+            Expr::Const(_) => {}
+            Expr::Break(b) => {
+                let labelled = b.label.is_some();
+                if let Some(value) = &mut b.expr {
+                    self.visit_expr_mut(value);
+                }
+                self.leave_loop("break", expr, labelled);
+            }
+            Expr::Continue(c) => {
+                let labelled = c.label.is_some();
+                self.leave_loop("continue", expr, labelled);
+            }
             Expr::Return(r) => {
                 if let Some(value) = &mut r.expr {
                     self.visit_expr_mut(value);

@@ -7,9 +7,9 @@
 //!
 //! A device region changes the outer variables that its code assigns: they are handed over as `(&mut a, (&mut b, ()))`.
 
-use super::analysis::{self, Binding, Place, Scopes, assigned, assigned_by, has_let};
+use super::analysis::{self, Binding, Change, Place, Scopes, assigned, assigned_by, has_let};
 use super::body::{Around, Rewriter, describe};
-use super::diag::start;
+use super::diag::{respan, start};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::visit::{self, Visit};
@@ -87,7 +87,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
     }
     impl Finder<'_> {
         fn check(&mut self, blocks: &[&Block]) {
-            self.found |= assigned(blocks).iter().any(|p| p.root == self.name);
+            self.found |= assigned(blocks).iter().any(|p| p.sure() && p.root == self.name);
         }
     }
     impl<'ast> Visit<'ast> for Finder<'_> {
@@ -108,7 +108,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
             if self.scopes.is_device(&e.cond) {
                 self.check(&[&e.then_branch]);
                 if let Some((_, other)) = &e.else_branch {
-                    self.found |= assigned_by(other).iter().any(|p| p.root == self.name);
+                    self.found |= assigned_by(other).iter().any(|p| p.sure() && p.root == self.name);
                 }
             }
             visit::visit_expr_if(self, e);
@@ -119,11 +119,16 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
     finder.found
 }
 
-/// `(&mut a, (&mut b, ()))`
-fn handed_over(places: &[Place], span: Span) -> TokenStream {
+/// `(&mut a, (&mut b, ()))`; a variable that only may be changed is asked for whether it is device state at all.
+fn handed_over(krate: &TokenStream, places: &[Place], span: Span) -> TokenStream {
     places.iter().rev().fold(quote_spanned!(span=> ()), |rest, place| {
         let expr = &place.expr;
-        quote_spanned!(span=> (&mut #expr, #rest))
+        if place.sure() {
+            quote_spanned!(span=> (&mut #expr, #rest))
+        } else {
+            let krate = respan(krate, span);
+            quote_spanned!(span=> ((&&#krate::dsl::carry::Probe::of(&#expr)).tag().wrap(&mut #expr), #rest))
+        }
     })
 }
 
@@ -133,6 +138,33 @@ fn names(places: &[Place]) -> TokenStream {
 }
 
 impl Rewriter {
+    /// The places to hand over: each once, through its reference if it is one, and if it can be changed at all.
+    fn outer(&self, places: Vec<Place>) -> Vec<Place> {
+        let mut all: Vec<Place> = Vec::new();
+        for mut place in places {
+            let binding = self.scopes.get(&place.root).unwrap_or_default();
+            let changed = match place.change {
+                Change::Sure => true,
+                Change::IfMutable => binding.mutable || binding.reference,
+                Change::IfReference => binding.reference,
+            };
+            if !changed {
+                continue;
+            }
+            // What is assigned through a reference that is not `mut` itself lies behind it.
+            if binding.reference && !binding.mutable && place.text == place.root {
+                let behind = &place.expr;
+                place.expr = syn::parse_quote!(*#behind);
+                place.text = format!("*{}", place.text);
+            }
+            match all.iter_mut().find(|p| p.text == place.text) {
+                Some(known) => known.change = known.change.max(place.change),
+                None => all.push(place),
+            }
+        }
+        all
+    }
+
     /// Refuses variables without a value before the region that changes them.
     fn check_places(&mut self, places: &[Place], what: &str) {
         for place in places {
@@ -170,12 +202,9 @@ impl Rewriter {
         }
         let mut places = assigned(&[&e.then_branch]);
         if let Some((_, other)) = &e.else_branch {
-            for place in assigned_by(other) {
-                if places.iter().all(|p| p.text != place.text) {
-                    places.push(place);
-                }
-            }
+            places.extend(assigned_by(other));
         }
+        let places = self.outer(places);
         self.check_places(&places, "branch");
         let span = start(&e.cond);
         self.visit_expr_mut(&mut e.cond);
@@ -186,11 +215,11 @@ impl Rewriter {
             }
         });
         let (krate, cond, then) = (self.krate_at(span), &e.cond, &e.then_branch);
-        let other = match &e.else_branch {
-            Some((_, other)) => quote!(#other),
-            None => quote_spanned!(span=> {}),
+        let (other, enter_else) = match &e.else_branch {
+            Some((_, other)) => (quote!(#other), quote_spanned!(span=> enter_else)),
+            None => (quote_spanned!(span=> {}), quote_spanned!(span=> skip_else)),
         };
-        let (vars, names) = (handed_over(&places, span), names(&places));
+        let (vars, names) = (handed_over(&self.krate, &places, span), names(&places));
         *expr = block(quote_spanned!(span=> {
             let mut __tw_if = #krate::dsl::control::branch(#cond, #names);
             let __tw_saved = __tw_if.save(#vars);
@@ -198,7 +227,7 @@ impl Rewriter {
                 if __tw_if.enter_then() { ::core::option::Option::Some(#then) } else { ::core::option::Option::None };
             __tw_if.end_then(&__tw_then, &__tw_saved, #vars);
             let __tw_else =
-                if __tw_if.enter_else() { ::core::option::Option::Some(#other) } else { ::core::option::Option::None };
+                if __tw_if.#enter_else() { ::core::option::Option::Some(#other) } else { ::core::option::Option::None };
             __tw_if.end(__tw_then, __tw_else, __tw_saved, #vars)
         }));
     }
@@ -217,7 +246,14 @@ impl Rewriter {
             return;
         }
         self.no_label(&e.label);
-        let places = assigned(&[&e.body]);
+        for place in assigned_by(&e.cond).iter().filter(|p| p.sure()) {
+            self.errors.at(
+                &place.expr,
+                &format!("the condition of a device loop assigns `{}`", place.text),
+                "assign it in the body of the loop",
+            );
+        }
+        let places = self.outer(assigned(&[&e.body]));
         self.check_places(&places, "loop");
         let (span, at) = (e.while_token.span, start(&e.cond));
         self.inside(Around::DeviceLoop, |s| {
@@ -225,7 +261,7 @@ impl Rewriter {
             s.visit_block_mut(&mut e.body);
         });
         let (krate, cond, body) = (self.krate_at(span), &e.cond, &e.body);
-        let (vars, names) = (handed_over(&places, span), names(&places));
+        let (vars, names) = (handed_over(&self.krate, &places, span), names(&places));
         let enter = quote_spanned!(at=> __tw_while.body(#cond, #vars));
         *expr = block(quote_spanned!(span=> {
             let mut __tw_while = #krate::dsl::control::while_loop(#vars, #names);
@@ -279,14 +315,15 @@ impl Rewriter {
         let host = self.scopes.is_host(&bound);
         self.visit_expr_mut(&mut bound);
         let span = start(&bound);
-        if host { quote_spanned!(span=> ((#bound) as i64)) } else { quote!(#bound) }
+        let krate = self.krate_at(span);
+        if host { quote_spanned!(span=> #krate::dsl::control::host_bound(#bound)) } else { quote!(#bound) }
     }
 
     fn device_for(&mut self, mut e: ExprForLoop, lo: Expr, hi: Expr, step: Option<Expr>) -> Expr {
         self.no_label(&e.label);
-        let places = assigned(&[&e.body]);
+        let places = self.outer(assigned(&[&e.body]));
         for place in &places {
-            if analysis::pattern_names(&e.pat).contains(&place.root) {
+            if place.sure() && analysis::pattern_names(&e.pat).contains(&place.root) {
                 self.errors.at(
                     &place.expr,
                     &format!("the loop variable `{}` is assigned in the loop", describe(&place.expr)),
@@ -306,7 +343,7 @@ impl Rewriter {
             s.inside(Around::DeviceLoop, |s| s.visit_block_mut(&mut e.body));
         });
         let (krate, pat, body) = (self.krate_at(span), &e.pat, &e.body);
-        let (vars, names) = (handed_over(&places, span), names(&places));
+        let (vars, names) = (handed_over(&self.krate, &places, span), names(&places));
         block(quote_spanned!(span=> {
             let mut __tw_for = #krate::dsl::control::for_loop(#lo, #hi, #step, #names);
             let __tw_saved = __tw_for.open(#vars);

@@ -8,7 +8,7 @@ use super::args::{self, Kind, Options, Param};
 use super::body::Rewriter;
 use super::diag::{Errors, respan};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{FnArg, GenericParam, Generics, ItemFn, ReturnType, Safety, Signature, TypeParamBound, WherePredicate};
@@ -35,7 +35,8 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut rewriter = Rewriter::new(options.krate.clone(), true);
     for p in &params {
         let host = matches!(p.kind, Kind::Comptime);
-        rewriter.scopes.declare(p.name.to_string(), Binding { host, device: !host, uninit: None });
+        let mutable = p.mutable.is_some();
+        rewriter.scopes.declare(p.name.to_string(), Binding { host, device: !host, mutable, ..Binding::default() });
     }
     declare_consts(&mut rewriter, &function.sig.generics);
     rewriter.visit_block_mut(&mut function.block);
@@ -63,10 +64,20 @@ pub fn expand_device_fn(attr: TokenStream, item: TokenStream) -> TokenStream {
     check_modifiers(&function.sig, "device function", &mut errors);
     let mut rewriter = Rewriter::new(options.krate.clone(), false);
     for input in &mut function.sig.inputs {
-        if let FnArg::Typed(typed) = input {
-            let comptime = args::take_comptime(&mut typed.attrs);
-            let host = comptime || is_host_param(&typed.ty);
-            rewriter.scopes.declare_all(&typed.pat, Binding { host, ..Binding::default() });
+        match input {
+            FnArg::Typed(typed) => {
+                let comptime = args::take_comptime(&mut typed.attrs);
+                let host = comptime || is_host_param(&typed.ty);
+                let reference = matches!(&*typed.ty, syn::Type::Reference(r) if r.mutability.is_some());
+                let changes = typed.ty.to_token_stream().to_string().contains("FnMut");
+                rewriter.scopes.declare_all(&typed.pat, Binding { host, reference, changes, ..Binding::default() });
+            }
+            FnArg::Receiver(r) => {
+                let text = r.to_token_stream().to_string().replace(' ', "");
+                let mutable = text.starts_with("mutself");
+                let reference = !mutable && r.to_token_stream().to_string().contains("mut");
+                rewriter.scopes.declare("self".into(), Binding { mutable, reference, ..Binding::default() });
+            }
         }
     }
     declare_consts(&mut rewriter, &function.sig.generics);
@@ -118,6 +129,7 @@ fn declare_consts(rewriter: &mut Rewriter, generics: &Generics) {
 /// The traits behind the generated method calls.
 fn imports(krate: &TokenStream) -> TokenStream {
     quote! {
+        use #krate::dsl::carry::{CarriedTag as _, FixedTag as _};
         use #krate::dsl::logic::{HostBoth as _, LiteralHost as _, LiteralTile as _, TileLeft as _, TileRight as _};
     }
 }

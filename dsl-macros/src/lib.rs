@@ -12,6 +12,8 @@ mod carry;
 mod control;
 mod diag;
 mod kernel;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 

@@ -15,7 +15,11 @@ pub fn vector_add_block<T: Num>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 1>, #[comp
 ///
 /// # Errors
 /// [`tilewright_runtime::Error::Arguments`] if the lengths differ.
-pub fn vector_add<'a, T: Num + Element>(x: View<'a, T, 1>, y: View<'a, T, 1>, out: View<'a, T, 1>) -> Result<Launch<'a>> {
+pub fn vector_add<'a, T: Num + Element>(
+    x: View<'a, T, 1>,
+    y: View<'a, T, 1>,
+    out: View<'a, T, 1>,
+) -> Result<Launch<'a>> {
     same_dims("vector_add", x, y)?;
     same_dims("vector_add", x, out)?;
     let [n] = out.dims();

@@ -1,9 +1,14 @@
 //! [`Carry`]: state that lives through device loops and branches.
+//!
+//! The macros see which variables a loop or branch may change: those it assigns, borrows as `&mut`, or calls a method on
+//! that could change them. They do not see through `Cell` and `RefCell`: code on these runs once, while the kernel is
+//! built. A tile taken out of one after its loop is reported; keep device state in plain variables.
 
 use super::context::Raw;
 use super::element::Element;
 use super::ptr::Ptr;
 use super::tile::Tile;
+use std::marker::PhantomData;
 
 /// A variable that a device loop or branch may change: tiles, pointers, and tuples, arrays, options, vectors and structs
 /// (`#[derive(Carry)]`) of them.
@@ -156,5 +161,80 @@ impl<C: Carry, Rest: Variables> Variables for (&mut C, Rest) {
     fn rebuild(&mut self, like: &Self::Saved, from: &mut Rebuild<'_>) {
         *self.0 = like.0.rebuild(from);
         self.1.rebuild(&like.1, from);
+    }
+}
+
+// ---- variables that only may be changed ---------------------------------------------------------------------------
+
+/// Asks whether a variable is device state. Method look-up on `&&Probe` finds [`CarriedTag`] if it is, else [`FixedTag`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Probe<C>(PhantomData<fn() -> C>);
+
+impl<C> Probe<C> {
+    /// For the type of this variable.
+    pub fn of(_variable: &C) -> Self {
+        Probe(PhantomData)
+    }
+}
+
+/// The variable is device state.
+#[doc(hidden)]
+pub trait CarriedTag {
+    /// Says so.
+    fn tag(&self) -> Carried {
+        Carried
+    }
+}
+impl<C: Carry> CarriedTag for &Probe<C> {}
+
+/// The variable is no device state.
+#[doc(hidden)]
+pub trait FixedTag {
+    /// Says so.
+    fn tag(&self) -> Fixed {
+        Fixed
+    }
+}
+impl<C> FixedTag for Probe<C> {}
+
+/// Hands a variable over.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Carried;
+
+impl Carried {
+    /// The variable itself.
+    pub fn wrap<C: Carry>(self, variable: &mut C) -> &mut C {
+        variable
+    }
+}
+
+/// Hands nothing over.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Fixed;
+
+impl Fixed {
+    /// A place holder.
+    pub fn wrap<C>(self, _variable: &mut C) -> Fixed {
+        Fixed
+    }
+}
+
+impl<Rest: Variables> Variables for (Fixed, Rest) {
+    type Saved = Rest::Saved;
+    fn leaves(&self, out: &mut Leaves) {
+        out.variable += 1;
+        self.1.leaves(out);
+    }
+    fn save(&self) -> Self::Saved {
+        self.1.save()
+    }
+    fn restore(&mut self, saved: &Self::Saved) {
+        self.1.restore(saved);
+    }
+    fn rebuild(&mut self, like: &Self::Saved, from: &mut Rebuild<'_>) {
+        self.1.rebuild(like, from);
     }
 }

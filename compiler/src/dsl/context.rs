@@ -155,6 +155,11 @@ pub(crate) fn mistake(message: impl Into<String>, help: impl Into<String>) {
     with(|c| c.report(diagnostic));
 }
 
+/// A poison scalar, for what was reported before.
+pub(crate) fn poison() -> Raw {
+    with(|c| c.poison(&TileType::scalar(DType::I32))).unwrap_or_else(Raw::dangling)
+}
+
 /// Makes an op: checks the handles, calls `f`, and gives poison of type `guess` if `f` refuses.
 /// Outside every kernel it gives a handle that no kernel accepts.
 #[track_caller]

@@ -156,6 +156,19 @@ macro_rules! device_bounds {
 }
 device_bounds!(i32, i64);
 
+/// A bound that is surely a host integer. Taken as `i64`, so that the type of a literal is not left open.
+#[doc(hidden)]
+#[track_caller]
+pub fn host_bound<H: TryInto<i64>>(value: H) -> i64 {
+    match value.try_into() {
+        Ok(value) => value,
+        Err(_) => {
+            mistake("a loop bound does not fit in i64", "loops count in i32, or in i64 if a bound is a tile of i64");
+            0
+        }
+    }
+}
+
 /// The common type of two bounds.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -484,7 +497,7 @@ impl Condition for bool {
 impl Condition for Tile<bool> {
     type Branch = DeviceBranch;
     fn branch(self, names: &'static [&'static str]) -> DeviceBranch {
-        DeviceBranch { condition: self.raw, names, loc: Loc::caller(), then: Vec::new() }
+        DeviceBranch { condition: self.raw, names, loc: Loc::caller(), then: Vec::new(), has_else: true }
     }
 }
 
@@ -506,6 +519,10 @@ impl HostBranch {
     pub fn enter_else(&self) -> bool {
         !self.0
     }
+    /// The same where there is none.
+    pub fn skip_else(&self) -> bool {
+        !self.0
+    }
     /// The value of the branch taken.
     pub fn end<R, V>(self, then: Option<R>, other: Option<R>, _saved: (), _vars: V) -> R {
         then.or(other).expect("one of the two branches was taken")
@@ -520,6 +537,7 @@ pub struct DeviceBranch {
     names: &'static [&'static str],
     loc: Loc,
     then: Vec<(usize, Raw)>,
+    has_else: bool,
 }
 
 impl DeviceBranch {
@@ -569,12 +587,22 @@ impl DeviceBranch {
         true
     }
 
+    /// The same where there is none.
+    pub fn skip_else(&mut self) -> bool {
+        self.has_else = false;
+        true
+    }
+
     /// Ends the second branch; gives the value of the `if`, and the variables their values after it.
     pub fn end<R: Carry, V: Variables>(self, then: Option<R>, other: Option<R>, saved: V::Saved, mut vars: V) -> R {
         let got = branch_leaves(&other, &vars);
         let after = with(|c| {
             c.builder.set_loc(self.loc);
-            let ends = end_values(c, self.names, ("after the first branch", "after the second"), &self.then, &got);
+            let when = match self.has_else {
+                true => ("after the first branch", "after the second"),
+                false => ("after the branch", "where it is not taken"),
+            };
+            let ends = end_values(c, self.names, when, &self.then, &got);
             let values: Vec<Value> = ends.iter().map(|e| e.0).collect();
             c.note_births();
             let closed = c.builder.end_if(&values);
@@ -606,6 +634,7 @@ fn branch_leaves<R: Carry>(value: &Option<R>, vars: &impl Variables) -> Vec<(usi
 }
 
 /// `range(lo, hi, step)`: the bounds of a device loop with any step, also a negative one. Only as `for i in range(..)`.
+#[track_caller]
 pub fn range<L: Bound, H: Bound, S: Bound>(_lo: L, _hi: H, _step: S) -> DeviceRange {
     mistake("`range(..)` stands only in the head of a `for` loop of a kernel", "write `for i in range(lo, hi, step)`");
     DeviceRange

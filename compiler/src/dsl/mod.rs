@@ -12,7 +12,7 @@
 //! | [`control`], [`carry`] | device loops and branches, and the state they change |
 //! | [`logic`] | comparisons and `&&`, `||`, which serve host and device values |
 //! | `context` | the build that is going on: mistakes, poison, which value may be used where |
-//! | [`comptime`] | `#[comptime]` arguments |
+//! | [`mod@comptime`] | `#[comptime]` arguments |
 
 pub mod carry;
 pub mod comptime;

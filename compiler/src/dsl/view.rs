@@ -2,7 +2,7 @@
 //!
 //! What lies outside a view reads the pad value (0 if none is given) and is not stored.
 
-use super::context::{Params, Raw, emit, emit_unit, mistake};
+use super::context::{Params, Raw, emit, emit_unit, mistake, poison};
 use super::element::Element;
 use super::ops::scalar;
 use super::ptr::Ptr;
@@ -44,7 +44,16 @@ struct Parts<const R: usize> {
 }
 
 impl<const R: usize> Parts<R> {
+    #[track_caller]
     fn param<T: Element>(params: &mut Params<'_>, name: &str) -> Self {
+        if !(1..=Shape::MAX_RANK).contains(&R) {
+            mistake(
+                format!("the view `{name}` has {R} dimensions"),
+                format!("views have 1 to {} dimensions; a single number is a pointer", Shape::MAX_RANK),
+            );
+            let raw = poison();
+            return Self { base: raw, dims: [raw; R], strides: [raw; R] };
+        }
         let all = params.view(name, T::DTYPE, R as u8);
         Self {
             base: all[0],
@@ -155,6 +164,7 @@ macro_rules! views {
 
         impl<T: Element, const R: usize> KernelParam for $name<T, R> {
             type Handle = Self;
+            #[track_caller]
             fn param(params: &mut Params<'_>, name: &'static str) -> Self {
                 Self { parts: Parts::param::<T>(params, name), element: PhantomData }
             }
@@ -240,6 +250,7 @@ pub trait KernelParam {
     type Handle;
     /// Adds the parameter to the kernel being built.
     #[doc(hidden)]
+    #[track_caller]
     fn param(params: &mut Params<'_>, name: &'static str) -> Self::Handle;
 }
 

@@ -11,6 +11,7 @@ use crate::schedule::DotPlan;
 use crate::thread::{Cmp, Shared, Value};
 use crate::tile::{self, Elem, OpId};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// An operand in shared memory: row-major, rows `pitch` bytes apart.
 struct Operand {
@@ -75,9 +76,9 @@ impl Lowering<'_> {
             let mut columns: BTreeMap<u32, Value> = BTreeMap::new();
             for reg in 0..acc.registers() {
                 let (m, n) = (acc.reg_coord(reg, 0), acc.reg_coord(reg, 1));
-                if !rows.contains_key(&m) {
+                if let Entry::Vacant(row) = rows.entry(m) {
                     let space = Space::Shared(a.buf, a_at, (m * a.pitch + u * bytes) as i32);
-                    rows.insert(m, self.load_vec(space, elem, 1, None)[0]);
+                    row.insert(self.load_vec(space, elem, 1, None)[0]);
                 }
                 if !columns.contains_key(&n) {
                     let space = Space::Shared(b.buf, b_at, (u * b.pitch + n * bytes) as i32);

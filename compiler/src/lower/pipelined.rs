@@ -75,7 +75,8 @@ impl Lowering<'_> {
             inits.extend_from_slice(&self.regs(v, layout)?);
         }
         let own = 5;
-        self.enter_rounds(body);
+        let before = self.hazards.clone();
+        self.enter_loop(&[body]);
         let carried = self.b.begin_loop(&inits);
         let go_on = self.b.icmp_u(Cmp::Lt, carried[0], trips);
         let carried = self.b.loop_body(go_on);
@@ -87,6 +88,9 @@ impl Lowering<'_> {
         // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
         let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
         self.start_copies(&loads, body, ahead, write, in_time)?;
+        for l in &loads {
+            self.hazards.global(func.ops[l.load].operands[0], false, None);
+        }
 
         self.open_scope();
         let scalar = self.schedule.scalar();
@@ -123,8 +127,10 @@ impl Lowering<'_> {
         let results = self.b.end_loop(&next);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
-        self.leave_loop(&[body]);
+        // No round may have run, and so none of the barriers in it.
+        self.hazards.merge(before);
         self.hazards.shared_read();
+        self.hazards.shared_written();
         for l in &loads {
             self.shared.close(l.buf);
         }
@@ -154,10 +160,6 @@ impl Lowering<'_> {
         let pointer = self.func.ops[l.load].operands[0];
         let place = super::hazard::Place { address: vec![pointer], layout: l.access.layout.clone() };
         self.touch_global(pointer, false, place);
-    }
-
-    fn enter_rounds(&mut self, body: Region) {
-        self.leave_loop(&[body]);
     }
 
     /// Starts the copies of all loads for the round with induction variable `iv` into `stage`, and ends their group.

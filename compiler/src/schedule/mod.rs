@@ -88,6 +88,11 @@ impl fmt::Display for Schedule {
         for (op, dot) in dots {
             writeln!(f, "{op} is {dot}")?;
         }
+        let mut reductions: Vec<_> = self.reductions.iter().collect();
+        reductions.sort_by_key(|(op, _)| op.index());
+        for (op, layout) in reductions {
+            writeln!(f, "{op} reduces {layout}")?;
+        }
         let mut pipelines: Vec<_> = self.pipelines.iter().collect();
         pipelines.sort_by_key(|(op, _)| op.index());
         for (op, p) in pipelines {

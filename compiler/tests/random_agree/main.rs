@@ -10,6 +10,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod generated;
+mod kernels;
+mod maker;
 mod shrink;
 
 use common::{Case, Failure, targets};
@@ -23,7 +25,9 @@ use tilewright_compiler::target::Caps;
 /// A kernel and the element type of each of its buffers.
 #[derive(Clone)]
 pub struct Typed {
+    /// The kernel.
     pub case: Case,
+    /// Types by buffer.
     pub dtypes: Vec<DType>,
 }
 
@@ -38,17 +42,32 @@ struct Family {
 const FAMILIES: &[Family] = &[
     Family { name: "generated", make: generated::exact, seeds: 150 },
     Family { name: "generated large", make: generated::large, seeds: 15 },
+    Family { name: "generated special", make: generated::special, seeds: 60 },
+    Family { name: "reductions", make: kernels::reductions, seeds: 60 },
+    Family { name: "views", make: kernels::views, seeds: 100 },
+    Family { name: "in place", make: kernels::in_place, seeds: 60 },
+    Family { name: "products", make: kernels::products, seeds: 60 },
+    Family { name: "carried", make: kernels::carried, seeds: 60 },
     Family { name: "generated data movement", make: generated::movement, seeds: 60 },
 ];
+
+thread_local! {
+    /// Is this thread running a kernel, so that a panic is a fault that is reported later?
+    static JUDGING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
 
 /// What a run came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
+    /// The same bytes.
     Same,
     /// The target cannot run it: too little shared memory, say.
     Skipped,
+    /// The first difference.
     Differs(String),
+    /// An error.
     Failed(Failure),
+    /// A panic.
     Panicked(String),
 }
 
@@ -81,7 +100,10 @@ pub fn judge(typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
         }
         Ok(Verdict::Same)
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
+    JUDGING.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    JUDGING.set(false);
+    match outcome {
         Ok(result) => result.unwrap_or_else(Verdict::Failed),
         Err(payload) => {
             let text = payload.downcast_ref::<String>().cloned();
@@ -128,9 +150,13 @@ fn random_kernels_agree() {
     let wanted = std::env::var("TILEWRIGHT_FUZZ_FAMILY").unwrap_or_default();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let faults = Mutex::new(Vec::new());
-    // Panics are faults like others, and shown once.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
+    // Panics of the compiler are faults like others, and shown once.
+    let shown = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !JUDGING.get() {
+            shown(info);
+        }
+    }));
     let mut counts = String::new();
     for family in FAMILIES.iter().filter(|f| f.name.contains(&wanted)) {
         let last = first + asked.unwrap_or(family.seeds);
@@ -172,7 +198,7 @@ fn random_kernels_agree() {
             assert!(skipped * 4 < ran, "most kernels run: {counts}");
         }
     }
-    std::panic::set_hook(hook);
+    drop(std::panic::take_hook());
     println!("{counts}");
     let faults = faults.into_inner().unwrap_or_default();
     assert!(faults.is_empty(), "{counts}{}", faults.join("\n"));

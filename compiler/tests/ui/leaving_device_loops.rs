@@ -22,7 +22,12 @@ fn k(x: Ptr<f32>, n: i32) {
     }
     'outer: for i in 0..n {
         (x + i).store(1.0);
+        for j in unroll(0..2) {
+            continue 'outer;
+        }
     }
+    let mut k = 0;
+    while { k += 1; k < n } {}
 }
 
 fn main() {}

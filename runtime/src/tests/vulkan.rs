@@ -72,3 +72,16 @@ fn a_kernel_gets_addresses_numbers_and_a_grid_of_any_size() {
         }
     }
 }
+
+#[test]
+fn subgroups_are_used_where_the_device_offers_them() {
+    for dev in devices() {
+        let caps = dev.caps().unwrap();
+        eprintln!("{caps:?}");
+        assert!(caps.warp_width.is_power_of_two() && caps.max_threads >= 128 && caps.max_param_bytes >= 128);
+        if caps.name.contains("llvmpipe") {
+            assert!(caps.warp_width > 1, "llvmpipe has shuffles and full subgroups");
+            assert!(!caps.fused_fma);
+        }
+    }
+}

@@ -106,6 +106,7 @@ impl Features {
         match () {
             () if self.v12.buffer_device_address == vk::FALSE => Some("it lacks buffer device addresses"),
             () if self.core.shader_int64 == vk::FALSE => Some("it lacks 64-bit integers in shaders"),
+            () if self.v12.vulkan_memory_model == vk::FALSE => Some("it lacks the Vulkan memory model"),
             () if self.v12.timeline_semaphore == vk::FALSE => Some("it lacks timeline semaphores"),
             () => None,
         }
@@ -205,6 +206,8 @@ impl Traits {
         caps.max_param_bytes = limits.max_push_constants_size;
         caps.access8 = features.v12.storage_buffer8_bit_access == vk::TRUE && features.v12.shader_int8 == vk::TRUE;
         caps.access16 = features.v11.storage_buffer16_bit_access == vk::TRUE && features.core.shader_int16 == vk::TRUE;
+        // Software devices compute a multiply-add in two steps; GPUs have had it fused for as long as they have addresses.
+        caps.fused_fma = basic.device_type != vk::PhysicalDeviceType::CPU;
         caps.f64 = features.core.shader_float64 == vk::TRUE;
         let max_buffer = if has_v13 { v13.max_buffer_size } else { u64::MAX };
         Traits {
