@@ -209,7 +209,11 @@ fn same_bits<T: Element, U: Element>(x: In<T, 1>, y: Out<U, 1>) {
     y.store([0], bitcast::<U>(x.load([0], [64])));
 }
 
-fn bitcasts<T: HostElement, U: HostElement + PartialEq + Debug>(dev: &Device, to: impl Fn(U) -> T, all: impl Fn(u64) -> U) {
+fn bitcasts<T: HostElement, U: HostElement + PartialEq + Debug>(
+    dev: &Device,
+    to: impl Fn(U) -> T,
+    all: impl Fn(u64) -> U,
+) {
     // Integers to anything and back: NaN payloads survive.
     let host: Vec<U> = (0..64).map(|i| all(bits(i))).collect();
     let values: Vec<T> = host.iter().map(|&v| to(v)).collect();

@@ -42,7 +42,9 @@ fn check<T: Real>(dev: &Device, what: &str, host: &[T], columns: usize) {
         .collect();
     let what = format!("{what}, rows of {columns} {}", T::DTYPE);
     assert_close(&what, &y.to_vec().unwrap(), &expected, |i, e| {
-        f32::ROUNDING * (1.5 * (sum_roundings(dev, columns) + 3.0) * scaled[i / columns] + 40.0 * (e.abs() + 1.0)) + T::ROUNDING * e.abs() + T::TINY
+        f32::ROUNDING * (1.5 * (sum_roundings(dev, columns) + 3.0) * scaled[i / columns] + 40.0 * (e.abs() + 1.0))
+            + T::ROUNDING * e.abs()
+            + T::TINY
     });
 }
 

@@ -177,10 +177,7 @@ fn f16_overflows_to_infinity() {
         let a: Vec<f16> = (0..m * k).map(|i| f16::from_f32(if i / k % 2 == 0 { 200.0 } else { -200.0 })).collect();
         let (da, db) = (upload(dev, &a), upload(dev, &vec![f16::from_f32(200.0); k * n]));
         let dc = garbage::<f16>(dev, m * n);
-        matmul(da.view([m, k]).unwrap(), db.view([k, n]).unwrap(), dc.view([m, n]).unwrap())
-            .unwrap()
-            .launch()
-            .unwrap();
+        matmul(da.view([m, k]).unwrap(), db.view([k, n]).unwrap(), dc.view([m, n]).unwrap()).unwrap().launch().unwrap();
         for (i, v) in dc.to_vec().unwrap().into_iter().enumerate() {
             assert_eq!(v, if i / n % 2 == 0 { f16::INFINITY } else { f16::NEG_INFINITY }, "element {i}");
         }
@@ -229,7 +226,8 @@ fn the_same_bits_every_time() {
 fn extents_that_do_not_fit_are_refused() {
     on_every_device(|dev| {
         let x = upload(dev, &[0.0f32; 12]);
-        let e = matmul(x.view([3, 4]).unwrap(), x.view([3, 4]).unwrap(), x.view([3, 4]).unwrap()).unwrap_err().to_string();
+        let e =
+            matmul(x.view([3, 4]).unwrap(), x.view([3, 4]).unwrap(), x.view([3, 4]).unwrap()).unwrap_err().to_string();
         assert!(e.contains("[3, 4]") && e.contains("[k, n]"), "{e}");
     });
 }

@@ -9,7 +9,13 @@ const DIMS: [usize; 3] = [4, 8, 16];
 
 /// Sum, greatest, least and their places along one axis.
 #[kernel]
-fn along<T: Num, S: Element>(x: In<T, 3>, total: Out<S, 3>, most: Out<T, 3>, place: Out<i32, 3>, #[comptime] axis: usize) {
+fn along<T: Num, S: Element>(
+    x: In<T, 3>,
+    total: Out<S, 3>,
+    most: Out<T, 3>,
+    place: Out<i32, 3>,
+    #[comptime] axis: usize,
+) {
     let v = x.load([0, 0, 0], [4, 8, 16]);
     total.store([0, 0, 0], sum(v, axis).to::<S>());
     most.store([0, 0, 0], max(v, axis));

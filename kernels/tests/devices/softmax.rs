@@ -107,8 +107,7 @@ fn strided_rows() {
             .launch()
             .unwrap();
             let at = |r: usize, c: usize| r * row_stride as usize + c * column_stride as usize;
-            let dense: Vec<f64> =
-                (0..rows * columns).map(|i| f64::from(host[at(i / columns, i % columns)])).collect();
+            let dense: Vec<f64> = (0..rows * columns).map(|i| f64::from(host[at(i / columns, i % columns)])).collect();
             let result = reference::softmax(&dense, columns);
             let mut expected: Vec<f64> = host.iter().map(|v| f64::from(*v)).collect();
             for (i, v) in result.into_iter().enumerate() {

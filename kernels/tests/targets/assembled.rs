@@ -35,7 +35,9 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + S
 fn compile(case: &Case, caps: &Caps) -> Result<Option<Compiled>, String> {
     match pipeline::compile(&case.func, caps, &case.options) {
         Ok(compiled) if compiled.shared_bytes <= caps.max_shared_bytes => Ok(Some(compiled)),
-        Ok(compiled) => Err(format!("{} for {}: {} bytes of shared memory", case.name, caps.name, compiled.shared_bytes)),
+        Ok(compiled) => {
+            Err(format!("{} for {}: {} bytes of shared memory", case.name, caps.name, compiled.shared_bytes))
+        }
         Err(Error::Unsupported { .. }) if !case.in_registers => Ok(None),
         Err(e) => Err(format!("{} for {}: {e}", case.name, caps.name)),
     }
