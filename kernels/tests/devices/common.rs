@@ -62,7 +62,7 @@ pub fn upload<T: Element>(dev: &Device, host: &[T]) -> Buffer<T> {
     dev.buffer_from(host).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A buffer full of something other than the result, so that what is not written shows.
+/// A buffer that nothing was written to; in debug builds full of a pattern, so that what a kernel leaves out shows.
 pub fn garbage<T: Element>(dev: &Device, len: usize) -> Buffer<T> {
     dev.alloc(len).unwrap_or_else(|e| panic!("{e}"))
 }

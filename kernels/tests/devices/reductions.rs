@@ -26,7 +26,7 @@ fn along<T: Num, S: Element>(
 fn lines(axis: usize) -> Vec<Vec<usize>> {
     let strides = [DIMS[1] * DIMS[2], DIMS[2], 1];
     let all: usize = DIMS.iter().product();
-    let starts = (0..all).filter(|i| i / strides[axis] % DIMS[axis] == 0);
+    let starts = (0..all).filter(|i| (i / strides[axis]).is_multiple_of(DIMS[axis]));
     starts.map(|start| (0..DIMS[axis]).map(|j| start + j * strides[axis]).collect()).collect()
 }
 
