@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use tilewright::DeviceKind;
+use tilewright::{Device, DeviceKind};
 use tilewright_compiler::Error;
 use tilewright_compiler::pipeline;
 use tilewright_compiler::target::{Caps, Code, Compiled};
@@ -75,7 +75,7 @@ fn assemble(dir: &Path, number: usize, arch: &str, ptx: &str) -> Option<Output> 
 #[test]
 fn every_kernel_is_assembled_for_three_generations() {
     let dir = tempfile::tempdir().unwrap();
-    let cases = cases::all(DeviceKind::Cuda);
+    let cases = cases::all(&cases::cpu(), DeviceKind::Cuda);
     let work: Vec<(usize, &Case, u32)> =
         cases.iter().enumerate().flat_map(|(i, case)| [80, 90, 120].map(|sm| (i, case, sm))).collect();
     if assemble(dir.path(), 0, "sm_80", ".version 8.0\n.target sm_80\n.address_size 64\n").is_none() {
@@ -99,7 +99,7 @@ fn every_kernel_is_assembled_for_three_generations() {
 #[test]
 fn every_kernel_is_valid_spirv_for_subgroups_of_any_width() {
     let dir = tempfile::tempdir().unwrap();
-    let cases = cases::all(DeviceKind::Vulkan);
+    let cases = cases::all(&cases::cpu(), DeviceKind::Vulkan);
     let work: Vec<(usize, &Case, u32)> =
         cases.iter().enumerate().flat_map(|(i, case)| [1, 8, 32, 64].map(|width| (i, case, width))).collect();
     if tool(Command::new("spirv-val").arg("--version")).is_none() {
@@ -117,4 +117,22 @@ fn every_kernel_is_valid_spirv_for_subgroups_of_any_width() {
         let output = tool(Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(file));
         check(&output.expect("spirv-val was there before"), || format!("{} for {}", case.name, caps.name)).map(drop)
     });
+}
+
+#[test]
+fn every_kernel_is_built_by_opencl_devices() {
+    let mut devices = Device::list();
+    devices.retain(|d| d.kind == DeviceKind::OpenCl && d.unusable.is_none());
+    if devices.is_empty() {
+        println!("skipped: no OpenCL device, or built without the feature `opencl`");
+    }
+    for info in devices {
+        let dev = Device::open(&info.name).unwrap();
+        let cases = cases::all(&dev, DeviceKind::OpenCl);
+        let failures: Vec<_> = cases
+            .into_iter()
+            .filter_map(|case| case.built.err().filter(|e| case.in_registers || !e.contains("shared memory")))
+            .collect();
+        assert!(failures.is_empty(), "on {dev}:\n{}", failures.join("\n"));
+    }
 }

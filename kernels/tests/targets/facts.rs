@@ -40,7 +40,7 @@ fn simulate_matmul(case: &Case, n: usize) -> Report {
 fn the_default_f16_matmul_uses_the_matrix_units_well() {
     let config = cases::default_config::<f16>(DeviceKind::Cuda);
     let n = 256;
-    let case = cases::matmul::<f16>(n, config);
+    let case = cases::matmul::<f16>(&cases::cpu(), n, config);
     let text = ptx(&case);
     let warps = config.options.num_warps as usize;
     // One mma.sync multiplies 16 x 16 by 16 x 8.
@@ -66,14 +66,14 @@ fn the_default_f16_matmul_uses_the_matrix_units_well() {
 #[test]
 fn streams_are_accessed_16_bytes_at_a_time() {
     for case in [
-        cases::vector_add::<f32>(4096),
-        cases::vector_add::<f16>(4096),
-        cases::vector_add::<u8>(4096),
-        cases::vector_add::<f64>(4096),
-        cases::softmax::<f32>(DeviceKind::Cuda, 4096),
-        cases::softmax::<f16>(DeviceKind::Cuda, 4096),
-        cases::softmax::<bf16>(DeviceKind::Cuda, 8192),
-        cases::layer_norm::<f16>(DeviceKind::Cuda, 4096),
+        cases::vector_add::<f32>(&cases::cpu(), 4096),
+        cases::vector_add::<f16>(&cases::cpu(), 4096),
+        cases::vector_add::<u8>(&cases::cpu(), 4096),
+        cases::vector_add::<f64>(&cases::cpu(), 4096),
+        cases::softmax::<f32>(&cases::cpu(), DeviceKind::Cuda, 4096),
+        cases::softmax::<f16>(&cases::cpu(), DeviceKind::Cuda, 4096),
+        cases::softmax::<bf16>(&cases::cpu(), DeviceKind::Cuda, 8192),
+        cases::layer_norm::<f16>(&cases::cpu(), DeviceKind::Cuda, 4096),
     ] {
         let text = ptx(&case);
         for access in ["ld.global", "st.global"] {
@@ -89,10 +89,10 @@ fn streams_are_accessed_16_bytes_at_a_time() {
 #[test]
 fn compiling_takes_little_time() {
     for case in [
-        cases::vector_add::<f32>(4096),
-        cases::softmax::<f32>(DeviceKind::Cuda, 4096),
-        cases::layer_norm::<f32>(DeviceKind::Cuda, 4096),
-        cases::matmul::<f16>(256, cases::default_config::<f16>(DeviceKind::Cuda)),
+        cases::vector_add::<f32>(&cases::cpu(), 4096),
+        cases::softmax::<f32>(&cases::cpu(), DeviceKind::Cuda, 4096),
+        cases::layer_norm::<f32>(&cases::cpu(), DeviceKind::Cuda, 4096),
+        cases::matmul::<f16>(&cases::cpu(), 256, cases::default_config::<f16>(DeviceKind::Cuda)),
     ] {
         // The best of several: other tests run at the same time.
         let times = (0..7).map(|_| {

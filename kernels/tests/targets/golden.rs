@@ -51,21 +51,21 @@ fn check(name: &str, case: &Case) {
 
 #[test]
 fn vector_add() {
-    check("vector_add", &cases::vector_add::<f32>(4096));
+    check("vector_add", &cases::vector_add::<f32>(&cases::cpu(), 4096));
 }
 
 #[test]
 fn softmax() {
-    check("softmax", &cases::softmax::<f32>(DeviceKind::Cuda, 200));
+    check("softmax", &cases::softmax::<f32>(&cases::cpu(), DeviceKind::Cuda, 200));
 }
 
 #[test]
 fn layer_norm() {
-    check("layer_norm", &cases::layer_norm::<f16>(DeviceKind::Cuda, 200));
+    check("layer_norm", &cases::layer_norm::<f16>(&cases::cpu(), DeviceKind::Cuda, 200));
 }
 
 #[test]
 fn matmul() {
     let config = MatmulConfig { bm: 32, bn: 32, bk: 32, group: 4, options: Options { num_warps: 2, num_stages: 2 } };
-    check("matmul", &cases::matmul::<f16>(256, config));
+    check("matmul", &cases::matmul::<f16>(&cases::cpu(), 256, config));
 }
