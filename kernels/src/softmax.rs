@@ -46,7 +46,7 @@ pub fn softmax_long<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usiz
 pub fn softmax<'a, T: Float + Element>(x: View<'a, T, 2>, y: View<'a, T, 2>) -> Result<Launch<'a>> {
     same_dims("softmax", x, y)?;
     let [rows, columns] = x.dims();
-    Ok(match row_config(&x.device(), x.dtype(), columns) {
+    Ok(match row_config(x.device().info().kind, x.dtype(), columns) {
         Ok(c) => softmax_row(x, y, c.block).grid([rows]).num_warps(c.num_warps),
         Err(c) => softmax_long(x, y, c.block).grid([rows]).num_warps(c.num_warps),
     })
