@@ -49,6 +49,10 @@ pub struct Caps {
     /// Does the device round [`crate::thread::Op::Fma`] once? Where it does not, the emitter of SPIR-V computes that of
     /// `F32` exactly through `F64`, slowly; that of `F64` is rounded twice. False for llvmpipe.
     pub fused_fma: bool,
+    /// Can code ask for zeros, infinities and NaN of `F32` and of `F64` to be kept as IEEE 754 has them
+    /// (`shaderSignedZeroInfNanPreserveFloat32` and `64` of Vulkan)? Without asking, drivers may take `a < b ? a : b` for a
+    /// minimum, which it is not where b is NaN. Other languages always keep them.
+    pub keep_nan: [bool; 2],
     /// Are the `f16` conversions of [`crate::thread::Conv`] supported?
     pub f16_convert: bool,
     /// Is [`crate::thread::Conv::F32ToBf16`] supported?
@@ -83,6 +87,7 @@ impl Caps {
             access16: true,
             f64: true,
             fused_fma: true,
+            keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: true,
             approx: true,
@@ -105,6 +110,7 @@ impl Caps {
             access16: true,
             f64,
             fused_fma: true,
+            keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: false,
             approx: false,
@@ -127,6 +133,7 @@ impl Caps {
             access16: true,
             f64: true,
             fused_fma: true,
+            keep_nan: [false; 2],
             f16_convert: false,
             bf16_convert: false,
             approx: false,

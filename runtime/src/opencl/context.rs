@@ -46,6 +46,7 @@ unsafe impl Sync for Context {}
 
 impl Context {
     fn new(found: Found) -> Result<Context> {
+        let _setting_up = super::one_at_a_time();
         let name = &found.info.name;
         let mut code = 0;
         let properties = [ffi::CL_CONTEXT_PLATFORM as isize, found.platform as isize, 0];

@@ -23,6 +23,7 @@ pub(super) struct Found {
 
 /// The devices of all platforms, in order.
 pub(super) fn find() -> Vec<Found> {
+    let _setting_up = super::one_at_a_time();
     // `ocl`'s own function waits for seconds when there is no platform.
     let platforms = ids(|n, out, count| {
         // SAFETY: room for `n` handles, or none asked for.

@@ -28,7 +28,7 @@
 //! and the barrier makes them available and visible among the workgroup, which near caches can do.
 //!
 //! # Floats
-//! Every float op is `NoContraction`. Subnormal results and operands may be flushed to zero where the driver does so, and
+//! Every float op is `NoContraction`; where [`Caps::keep_nan`], NaN, infinities and the signs of zeros are kept. Subnormal results and operands may be flushed to zero where the driver does so, and
 //! Vulkan lets division and square root be off by a few units in the last place. Whether a multiply-add is rounded once is
 //! the device's choice, too: [`Caps::fused_fma`].
 
@@ -112,7 +112,7 @@ pub fn emit(func: &Function, caps: &Caps) -> Result<Vec<u32>> {
     let (function, label) = emitter.module.begin_function();
     emitter.label = label;
     emitter.block(func.body)?;
-    Ok(emitter.module.finish(function, &func.name, func.threads))
+    Ok(emitter.module.finish(function, &func.name, func.threads, emitter.caps.keep_nan))
 }
 
 /// The text of a module, for people.

@@ -278,9 +278,17 @@ impl Module {
     }
 
     /// Ends the function and the module: the entry point `name` of `threads` threads.
-    pub(super) fn finish(mut self, function: Word, name: &str, threads: u32) -> Vec<u32> {
+    pub(super) fn finish(mut self, function: Word, name: &str, threads: u32, keep_nan: [bool; 2]) -> Vec<u32> {
         self.builder.ret().expect("the last block of the function is open");
         self.builder.end_function().expect("the function is open");
+        let kept: Vec<u32> = [(32, keep_nan[0]), (64, keep_nan[1] && self.capabilities.contains(&Capability::Float64))]
+            .into_iter()
+            .filter(|(_, keep)| *keep)
+            .map(|(width, _)| width)
+            .collect();
+        if !kept.is_empty() {
+            self.capability(Capability::SignedZeroInfNanPreserve);
+        }
         for &capability in &self.capabilities {
             self.builder.capability(capability);
         }
@@ -292,9 +300,11 @@ impl Module {
         let memory = if self.vulkan_memory { MemoryModel::Vulkan } else { MemoryModel::GLSL450 };
         self.builder.memory_model(addressing, memory);
         self.builder.entry_point(ExecutionModel::GLCompute, function, name, &self.interface);
-        // Here go `SignedZeroInfNanPreserve`, `DenormPreserve` and `RoundingModeRTE` for 32 and 64 bits, with their
-        // capabilities (in the core of SPIR-V 1.4), once `Caps` says which of them the device has: a module that asks for
-        // one it has not is invalid there.
+        // In the core since SPIR-V 1.4. Its siblings `DenormPreserve` and `RoundingModeRTE` would go here, too; a module that
+        // asks for one that the device has not is invalid there.
+        for width in kept {
+            self.builder.execution_mode(function, ExecutionMode::SignedZeroInfNanPreserve, [width]);
+        }
         self.builder.execution_mode(function, ExecutionMode::LocalSize, [threads, 1, 1]);
         self.builder.name(function, name);
         self.builder.module().assemble()

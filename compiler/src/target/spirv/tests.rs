@@ -9,6 +9,27 @@ fn caps(warp_width: u32) -> Caps {
     Caps::spirv("test device", warp_width, 1024, 32 << 10)
 }
 
+#[test]
+fn nan_is_kept_where_the_device_can() {
+    let build = |ty: Ty| {
+        let mut b = Builder::new("k", params(&[AbiTy::Ptr]), 32, 1);
+        let p = b.param(0);
+        let bits = ty.bits() as u8;
+        let x = b.global_load(Access { bits, n: 1, offset: 0 }, ty, p, None)[0];
+        let y = b.fbin(FBin::Add, x, x);
+        b.global_store(Access { bits, n: 1, offset: 0 }, p, &[y], None);
+        b.finish()
+    };
+    let keeps = |ty, keep_nan| {
+        let text = valid(&build(ty), &Caps { keep_nan, ..caps(1) });
+        [32, 64].map(|width| text.contains(&format!("SignedZeroInfNanPreserve {width}")))
+    };
+    assert_eq!(keeps(Ty::F32, [true, true]), [true, false]);
+    assert_eq!(keeps(Ty::F64, [true, true]), [true, true]);
+    assert_eq!(keeps(Ty::F64, [true, false]), [true, false]);
+    assert_eq!(keeps(Ty::F32, [false, false]), [false, false]);
+}
+
 fn params(types: &[AbiTy]) -> Vec<AbiParam> {
     types.iter().enumerate().map(|(i, &ty)| AbiParam { name: format!("p{i}"), ty }).collect()
 }
