@@ -595,3 +595,70 @@ fn loads_do_not_run_ahead_of_stores_to_the_same_memory() {
         from_text(text, vec![Arg::Buf(0, 0)], vec![x.clone()]).agree_exactly(&options);
     }
 }
+
+/// The product as Triton's tutorial has it: tiles of pointers, moved on each round, with masks at the ends of rows.
+fn pointer_matmul([m, n, k]: [usize; 3], [bm, bn, bk]: [usize; 3]) -> Case {
+    let mut b = Builder::new("pointer_matmul");
+    let [x, y] = [0, 1].map(|i| b.param_ptr(["a", "b"][i], DType::F16, aligned(i as u32)));
+    let z = b.param_ptr("c", DType::F32, aligned(2));
+    let depth = b.param_scalar("k", DType::I32, aligned(0));
+    let int = |b: &mut Builder, v: usize| b.const_i64(DType::I32, v as i64).unwrap();
+    let column = |b: &mut Builder, n: usize| {
+        let r = b.arange(0, n).unwrap();
+        b.expand_dims(r, 1).unwrap()
+    };
+    let row = |b: &mut Builder, n: usize| {
+        let r = b.arange(0, n).unwrap();
+        b.expand_dims(r, 0).unwrap()
+    };
+    let at = |b: &mut Builder, p: Value, r: Value, pitch: usize, c: Value| {
+        let pitch = int(b, pitch);
+        let r = b.binary(BinaryOp::Mul, r, pitch).unwrap();
+        let o = b.binary(BinaryOp::Add, r, c).unwrap();
+        b.ptr_add(p, o).unwrap()
+    };
+    let (rm, ck) = (column(&mut b, bm), row(&mut b, bk));
+    let xp = at(&mut b, x, rm, k, ck);
+    let (rk, cn) = (column(&mut b, bk), row(&mut b, bn));
+    let yp = at(&mut b, y, rk, n, cn);
+    let acc = b.full(TileType::new(DType::F32, [bm, bn]), tilewright_compiler::tile::Constant(0)).unwrap();
+    let (lo, step) = (int(&mut b, 0), int(&mut b, bk));
+    let (k0, carried) = b.begin_for(lo, depth, step, &[acc, xp, yp]).unwrap();
+    let left = b.binary(BinaryOp::Sub, depth, k0).unwrap();
+    let x_mask = b.compare(Cmp::Lt, ck, left).unwrap();
+    let y_mask = b.compare(Cmp::Lt, rk, left).unwrap();
+    let xt = b.load(carried[1], Some(x_mask), None).unwrap();
+    let yt = b.load(carried[2], Some(y_mask), None).unwrap();
+    let next = b.dot(xt, yt, carried[0], DotPrecision::Ieee).unwrap();
+    let x_next = b.ptr_add(carried[1], step).unwrap();
+    let stride = int(&mut b, bk * n);
+    let y_next = b.ptr_add(carried[2], stride).unwrap();
+    let acc = b.end_for(&[next, x_next, y_next]).unwrap()[0];
+    let (rm, cn) = (column(&mut b, bm), row(&mut b, bn));
+    let zp = at(&mut b, z, rm, n, cn);
+    b.store(zp, acc, None).unwrap();
+    let halves = |seed, len| -> Vec<u8> {
+        random_f32(seed, len).iter().flat_map(|x| half::f16::from_f32((x * 8.0).round()).to_le_bytes()).collect()
+    };
+    assert!((m, n) == (bm, bn), "one program computes the whole product");
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0), Arg::Buf(2, 0), Arg::Bits(k as u64)],
+        buffers: vec![halves(3, m * k), halves(4, k * n), vec![0x77; 4 * m * n]],
+        grid: [1, 1, 1],
+    }
+}
+
+#[test]
+fn pointers_that_move_on_are_loaded_ahead() {
+    for stages in 1..=4 {
+        let options = Options { num_warps: 4, num_stages: stages };
+        for k in [16, 32, 80, 112] {
+            pointer_matmul([64, 32, k], [64, 32, 32]).agree_exactly(&options);
+        }
+    }
+    let case = pointer_matmul([64, 64, 96], [64, 64, 32]);
+    let (_, report) = case.simulate(&Caps::ptx(90), &Options { num_warps: 4, num_stages: 3 });
+    assert!(report.async_copies > 0, "{report:?}");
+    assert_eq!(report.bank_conflicts(), 0, "{report:?}");
+}

@@ -163,7 +163,7 @@ fn padded_places_are_apart_and_aligned() {
         let p = Padded::choose(elem_bytes, &[(&from, vec(&from)), (&to, vec(&to))]);
         let mut end = 0;
         for index in 0..shape.elements() as u32 {
-            assert!(p.byte(index) >= end && p.byte(index) % elem_bytes == 0, "{p:?} at {index}");
+            assert!(p.byte(index) >= end && p.byte(index).is_multiple_of(elem_bytes), "{p:?} at {index}");
             end = p.byte(index) + elem_bytes;
         }
         assert_eq!(p.bytes(shape.elements() as u32), end);
@@ -172,7 +172,7 @@ fn padded_places_are_apart_and_aligned() {
             for ((r, lane, warp), e) in elements(l) {
                 // The byte of a sum of bits is the sum of their bytes: so registers are constants of an access.
                 assert_eq!(p.byte(e), p.byte(l.reg_index(r)) + p.byte(l.index(0, lane, warp)), "{p:?} {l}");
-                if r as u32 % n == 0 {
+                if (r as u32).is_multiple_of(n) {
                     assert_eq!(p.byte(e) % (n * elem_bytes), 0, "{p:?} {l}: accesses are aligned");
                     assert_eq!(p.byte(e + n - 1), p.byte(e) + (n - 1) * elem_bytes, "{p:?} {l}: and in one piece");
                 }

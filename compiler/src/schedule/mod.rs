@@ -29,6 +29,8 @@ pub struct PipelinePlan {
     pub stages: u32,
     /// The loads, in program order; each feeds only dots.
     pub loads: Vec<OpId>,
+    /// Which carried values their addresses are made of, such as pointers that move on each round: a copy of each runs ahead.
+    pub carried: Vec<usize>,
 }
 
 /// Every decision about one function.

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::pipeline::Options;
 use crate::target::Caps;
 use crate::tile::{Function, Op, OpId, Region, Value, ValueDef};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Most warps of 32 threads of one program: no device allows more than 1024 threads.
 const MAX_WARPS: u32 = 32;
@@ -353,10 +353,17 @@ impl Planner<'_> {
         });
         for op in loops {
             let region = self.func.ops[op].regions[0];
-            let loads: Vec<OpId> =
-                self.func.regions[region].ops.iter().copied().filter(|&l| self.can_run_ahead(region, l)).collect();
+            let mut loads = Vec::new();
+            let mut carried = BTreeSet::new();
+            for &load in &self.func.regions[region].ops {
+                if let Some(needed) = self.can_run_ahead(region, load) {
+                    loads.push(load);
+                    carried.extend(needed);
+                }
+            }
             if !loads.is_empty() {
-                let plan = PipelinePlan { stages: self.options.num_stages, loads };
+                let carried = carried.into_iter().collect();
+                let plan = PipelinePlan { stages: self.options.num_stages, loads, carried };
                 self.schedule.pipelines.insert(op, plan);
             }
         }
@@ -364,25 +371,25 @@ impl Planner<'_> {
 
     /// May the load be started iterations before its use? It must feed only dots on tensor cores, read 0 outside,
     /// move at least 4 bytes at a time, and its address must be computable ahead.
-    fn can_run_ahead(&self, body: Region, load: OpId) -> bool {
+    fn can_run_ahead(&self, body: Region, load: OpId) -> Option<BTreeSet<usize>> {
         let data = &self.func.ops[load];
         let zero_outside = match data.op {
             Op::Load => data.operands.get(2),
             Op::ViewLoad { rank } => data.operands.get(1 + 3 * usize::from(rank)),
-            _ => return false,
+            _ => return None,
         }
         .is_none_or(|&other| self.func.const_of(other).is_some_and(|c| c.0 == 0));
         let result = data.results[0];
         let access = &self.schedule.accesses[&load];
         let bytes = access.vec * self.func.ty(result).dtype().bytes();
         // The copies of a replicated layout would all write the same bytes.
-        zero_outside
+        let can = zero_outside
             && bytes >= 4
             && access.layout.is_injective()
             && access.axis.is_some()
             && self.feeds_only_mma(body, result)
-            && !self.may_be_stored_to(body, data.operands[0])
-            && self.computable_ahead(body, &data.operands)
+            && !self.may_be_stored_to(body, data.operands[0]);
+        if can { self.computable_ahead(body, &data.operands, &access.layout) } else { None }
     }
 
     /// Does the loop store where `pointer` may lead? Then a load must not pass the stores of earlier rounds.
@@ -408,29 +415,40 @@ impl Planner<'_> {
         })
     }
 
-    /// Are `values` computed in `body` by pure ops alone, from outside values and the induction variable?
-    fn computable_ahead(&self, body: Region, values: &[Value]) -> bool {
+    /// Are `values` computed in `body` by pure ops alone, from outside values, the induction variable, and carried values whose
+    /// next value is so computed, too? Gives those carried values. Tiles among them must stay in `layout`, in which the
+    /// load takes its pointers: nothing may be converted ahead.
+    fn computable_ahead(&self, body: Region, values: &[Value], layout: &Layout) -> Option<BTreeSet<usize>> {
+        let next = &self.func.ops[self.func.terminator(body)].operands;
+        let stays = |v: Value| self.func.ty(v).is_scalar() || self.home(v) == Some(layout);
         let mut todo = values.to_vec();
         let mut seen = HashSet::new();
+        let mut carried = BTreeSet::new();
         while let Some(value) = todo.pop() {
             if !seen.insert(value) {
                 continue;
             }
             match self.func.values[value].def {
-                // Carried values other than the induction variable would need a copy that runs ahead.
-                ValueDef::Param { region, index } if region == body && index > 0 => return false,
+                ValueDef::Param { region, index } if region == body && index > 0 => {
+                    let i = index as usize - 1;
+                    if !stays(value) || !stays(next[i]) {
+                        return None;
+                    }
+                    carried.insert(i);
+                    todo.push(next[i]);
+                }
                 ValueDef::Result { op, .. } if self.func.regions[body].ops.contains(&op) => {
                     let data = &self.func.ops[op];
                     let computed_anywhere = data.op.is_pure()
                         && !matches!(data.op, Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. });
                     if !computed_anywhere {
-                        return false;
+                        return None;
                     }
                     todo.extend(&data.operands);
                 }
                 _ => {}
             }
         }
-        true
+        Some(carried)
     }
 }

@@ -45,7 +45,7 @@ pub fn softmax<T: Float + Element>(dev: &Device, kind: DeviceKind, columns: usiz
     let (x, y) = (a.view([1, columns]).unwrap(), b.view([1, columns]).unwrap());
     let launch = match row_config(kind, T::DTYPE, columns) {
         Ok(c) => softmax_row(x, y, c.block).num_warps(c.num_warps),
-        Err(c) => softmax_long(x, y, c.block).num_warps(c.num_warps),
+        Err(c) => softmax_long(x, y, c.block, 16 / x.dtype().bytes()).num_warps(c.num_warps),
     };
     Case::new(format!("softmax of rows of {columns} {}", T::DTYPE), &launch)
 }
