@@ -306,6 +306,7 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
                 #(#checks)*
                 let __tw_id = #krate::dsl::KernelId {
                     path: ::core::concat!(::core::module_path!(), "::", #text),
+                    item: ::core::any::TypeId::of::<Self>(),
                     dtypes: ::std::vec![#(<#elements as #krate::dsl::Element>::DTYPE),*],
                     comptime: {
                         #[allow(unused_imports)]

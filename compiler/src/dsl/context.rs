@@ -7,10 +7,11 @@ use super::def::Specialization;
 use crate::dtype::DType;
 use crate::entity::Entity;
 use crate::error::{Diagnostic, Error, Loc, Result};
+use crate::tile::verify::MAX_NESTING;
 use crate::tile::{Builder, Built, Constant, Function, Shape, TileType, Value};
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An untyped handle: a value of one particular build.
@@ -73,7 +74,10 @@ pub fn build(
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&mut Params { spec, flat: 0 })));
     let context = CONTEXTS.with_borrow_mut(Vec::pop).expect("the context pushed above is still there");
     let mut diagnostics = context.diagnostics;
-    if let Err(payload) = outcome {
+    if let Err(payload) = outcome
+        // The mistake is told already.
+        && !payload.is::<TooDeep>()
+    {
         let text = payload
             .downcast_ref::<&str>()
             .map(|s| (*s).to_owned())
@@ -93,6 +97,9 @@ pub fn build(
     }
     Ok(context.builder.finish())
 }
+
+/// What unwinds a kernel's host code when its build is given up.
+struct TooDeep;
 
 /// Hands out the parameters of a kernel, in order.
 #[derive(Debug)]
@@ -228,8 +235,16 @@ impl Context {
         self.births.resize(self.builder.func().values.len(), region);
     }
 
-    /// A region was opened; its parameters are born in it.
+    /// A region was opened; its parameters are born in it. Ends the build if it is nested too deep, for a device function that
+    /// calls itself in a device branch would go on until the stack is full.
     pub(crate) fn enter(&mut self) {
+        if self.open.len() > MAX_NESTING {
+            let what = format!("device loops and branches are nested more than {MAX_NESTING} deep");
+            self.report(Diagnostic::new(self.builder.loc(), what).help(
+                "a device function may call itself only while a host value says so: a device condition cannot end the recursion",
+            ));
+            resume_unwind(Box::new(TooDeep));
+        }
         self.open.push(self.next_region);
         self.next_region += 1;
         self.note_births();

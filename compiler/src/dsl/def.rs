@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::tile::{Function, ParamHint};
+use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,6 +26,9 @@ pub enum ComptimeValue {
 pub struct KernelId {
     /// Module path and name of the `#[kernel]` function.
     pub path: &'static str,
+    /// The type the kernel declares beside its function. Paths alone do not tell kernels apart: those inside of functions
+    /// have the path of the module, and two versions of a crate have the same paths.
+    pub item: TypeId,
     /// Its element types, in the order of its generic parameters.
     pub dtypes: Vec<DType>,
     /// Its comptime arguments, in the order of its parameters.

@@ -37,7 +37,7 @@ pub trait Num: Element {}
     label = "this operation is for integers",
     note = "convert with `.to::<i32>()` first; a type parameter needs the bound `Int`"
 )]
-pub trait Int: Num {}
+pub trait Int: Num + Bits {}
 
 /// Floats: `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(

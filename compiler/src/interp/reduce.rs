@@ -2,7 +2,9 @@
 //!
 //! The order, for every op, type and axis: of `n` elements along the axis, element `i` goes to partial result `i mod 16`
 //! (`mod n` if there are fewer), in ascending order; then the upper half of the partial results is combined into
-//! the lower half, partial `j` with partial `j + 8`, then `j + 4`, `j + 2`, `j + 1`. Which axis it is makes no difference.
+//! the lower half, partial `j` with partial `j + 8`, then `j + 4`, `j + 2`, `j + 1`. Of more than 1024 elements each span of
+//! 1024 is reduced so; then neighbouring results are combined in pairs until one is left, so that the rounding errors of long
+//! sums stay small. Which axis it is makes no difference.
 
 use super::elementwise::{Half, cast_mut, cast_slice};
 use super::scalar::{Element, dispatch};
@@ -12,6 +14,9 @@ use half::{bf16, f16};
 
 /// Partial results along the axis.
 const LANES: usize = 16;
+
+/// Elements reduced in one go.
+const SPAN: usize = 1024;
 
 /// A tile seen as `outer` blocks of `len` rows of `inner` elements; the rows of a block are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,38 +109,64 @@ fn half_kernel<H: Half>(op: ReduceOp) -> Option<Kernel> {
 
 #[inline(always)]
 fn reduce<T: Element>(out: &mut [T], x: &[T], g: Geometry, scratch: &mut Vec<u64>, f: impl Fn(T, T) -> T + Copy) {
-    if g.inner == 1 {
+    // Extents are powers of two: spans are whole.
+    let span = g.len.min(SPAN);
+    let spans = g.len / span;
+    if g.inner == 1 && spans == 1 {
         for (o, row) in out.iter_mut().zip(x.chunks_exact(g.len)) {
             *o = reduce_row(row, f);
         }
         return;
     }
-    // The partial results of all columns side by side: `lanes` rows.
-    let lanes = g.len.min(LANES);
-    let block = lanes * g.inner;
-    let words = (block * size_of::<T>()).div_ceil(8);
+    // The partial results of all columns side by side: `lanes` rows. Then the results of the spans, if there are several.
+    let block = span.min(LANES) * g.inner;
+    let words = ((block + spans * g.inner) * size_of::<T>()).div_ceil(8);
     if scratch.len() < words {
         scratch.resize(words, 0);
     }
-    let partial = &mut cast_mut::<T>(bytemuck::cast_slice_mut(scratch))[..block];
+    let (partial, rest) = cast_mut::<T>(bytemuck::cast_slice_mut(scratch)).split_at_mut(block);
+    let results = &mut rest[..spans * g.inner];
     for (out, x) in out.chunks_exact_mut(g.inner).zip(x.chunks_exact(g.len * g.inner)) {
-        let (first, rest) = x.split_at(block);
-        partial.copy_from_slice(first);
-        for rows in rest.chunks_exact(block) {
-            for (p, &x) in partial.iter_mut().zip(rows) {
-                *p = f(*p, x);
+        for (result, x) in results.chunks_exact_mut(g.inner).zip(x.chunks_exact(span * g.inner)) {
+            if let [result] = result {
+                *result = reduce_row(x, f);
+            } else {
+                reduce_rows(result, x, partial, f);
             }
         }
-        let mut n = lanes;
+        let mut n = spans;
         while n > 1 {
             n /= 2;
-            let (lower, upper) = partial.split_at_mut(n * g.inner);
-            for (l, &u) in lower.iter_mut().zip(&*upper) {
-                *l = f(*l, u);
+            for i in 0..n {
+                for j in 0..g.inner {
+                    let (a, b) = (results[2 * i * g.inner + j], results[(2 * i + 1) * g.inner + j]);
+                    results[i * g.inner + j] = f(a, b);
+                }
             }
         }
-        out.copy_from_slice(&partial[..g.inner]);
+        out.copy_from_slice(&results[..g.inner]);
     }
+}
+
+/// One span of rows, as long as `out`; `partial` has room for as many rows as there are partial results.
+#[inline(always)]
+fn reduce_rows<T: Element>(out: &mut [T], x: &[T], partial: &mut [T], f: impl Fn(T, T) -> T) {
+    let (first, rest) = x.split_at(partial.len());
+    partial.copy_from_slice(first);
+    for rows in rest.chunks_exact(partial.len()) {
+        for (p, &x) in partial.iter_mut().zip(rows) {
+            *p = f(*p, x);
+        }
+    }
+    let mut n = partial.len() / out.len();
+    while n > 1 {
+        n /= 2;
+        let (lower, upper) = partial.split_at_mut(n * out.len());
+        for (l, &u) in lower.iter_mut().zip(&*upper) {
+            *l = f(*l, u);
+        }
+    }
+    out.copy_from_slice(&partial[..out.len()]);
 }
 
 #[inline(always)]

@@ -16,6 +16,10 @@ const MAX_WARPS: u32 = 32;
 /// Deepest pipeline: beyond it nothing is gained, and the code before the loop grows with each stage.
 const MAX_STAGES: u32 = 16;
 
+/// Most elements of one tile that a thread may hold. Each is an instruction or more in everything done with the tile: beyond
+/// this, compilers behind Tilewright take minutes. Every tile fits with the most warps.
+const MAX_REGISTERS: usize = 1024;
+
 /// Loops nested deeper than this are planned once instead of until their layouts settle.
 const MAX_DEPTH: u32 = 4;
 
@@ -67,6 +71,7 @@ pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Opti
     p.plan_accesses(axis);
     p.region(func.body);
     p.plan_pipelines();
+    p.check_size()?;
     Ok(p.schedule)
 }
 
@@ -95,6 +100,33 @@ fn check(func: &Function, caps: &Caps, options: &Options) -> Result<()> {
 impl Planner<'_> {
     fn default_layout(&self, value: Value) -> Layout {
         Layout::default_for(&self.func.ty(value).shape, self.schedule.lanes, self.schedule.warps)
+    }
+
+    /// Refuses programs that would be too long.
+    fn check_size(&self) -> Result<()> {
+        let mut largest: Option<(usize, OpId, &Layout)> = None;
+        self.func.walk(self.func.body, &mut |op| {
+            let homes = self.func.ops[op].results.iter().filter_map(|r| self.home(*r));
+            let access = self.schedule.accesses.get(&op).map(|a| &a.layout);
+            for layout in homes.chain(access).chain(self.schedule.reductions.get(&op)) {
+                if largest.is_none_or(|(n, ..)| layout.registers() > n) {
+                    largest = Some((layout.registers(), op, layout));
+                }
+            }
+        });
+        let Some((registers, op, layout)) = largest.filter(|(n, ..)| *n > MAX_REGISTERS) else { return Ok(()) };
+        let threads = self.schedule.threads();
+        let loc = self.func.ops[op].loc;
+        let place = if loc.is_known() { format!("\n  --> {loc}") } else { String::new() };
+        Err(Error::Unsupported {
+            kernel: self.func.name.clone(),
+            target: self.caps.name.clone(),
+            what: format!(
+                "each of {threads} threads would hold {registers} elements of a tile of shape {}, more than {MAX_REGISTERS}{place}",
+                layout.shape
+            ),
+            help: Some("use smaller tiles in a loop, or more warps".into()),
+        })
     }
 
     fn home(&self, value: Value) -> Option<&Layout> {

@@ -8,7 +8,7 @@ use tilewright::{Device, Element as HostElement};
 const OPS: usize = 17;
 
 #[kernel]
-fn operations<T: Int + Bits>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 2>, #[comptime] block: usize) {
+fn operations<T: Int>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 2>, #[comptime] block: usize) {
     let start = program_id(0) * block;
     let (a, b) = (x.load([start], [block]), y.load([start], [block]));
     let results = [
@@ -35,7 +35,7 @@ fn operations<T: Int + Bits>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 2>, #[comptim
     }
 }
 
-trait Integer: HostElement + Int + Bits + PartialEq + Debug {
+trait Integer: HostElement + Int + PartialEq + Debug {
     fn edges() -> Vec<Self>;
     fn random(seed: u64) -> Self;
     fn operate(a: Self, b: Self) -> [Self; OPS];

@@ -2,6 +2,8 @@
 
 use crate::backend::PackedArgs;
 use crate::error::Result;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::LazyLock;
 use tilewright_compiler::interp::{self, ArgValue, MemRegion, Memory};
 use tilewright_compiler::tile::Function;
 
@@ -33,6 +35,32 @@ impl Program {
             // SAFETY: the caller vouches for the memory.
             unsafe { MemRegion::new(start, r.bytes as usize, r.writable) }
         });
-        Ok(self.program.run(&values, &Memory::new(regions.collect()), grid)?)
+        let memory = Memory::new(regions.collect());
+        let run = || self.program.run(&values, &memory, grid);
+        let result = match threads() {
+            // No other thread is needed for one program.
+            Some(threads) if grid != [1; 3] => {
+                if rayon::current_thread_index().is_none() {
+                    threads.install(run)
+                } else {
+                    // A thread of rayon that waits takes up other tasks, which may launch too and wait for this launch to
+                    // end: another thread waits in its place.
+                    std::thread::scope(|s| s.spawn(|| threads.install(run)).join())
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+            }
+            _ => self.program.run_serial(&values, &memory, grid),
+        };
+        Ok(result?)
     }
+}
+
+/// The interpreter's own threads: those of rayon's global pool may all be waiting for the device. `None` if the system
+/// gives no more threads.
+fn threads() -> Option<&'static ThreadPool> {
+    static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+        let name = |i| format!("tilewright cpu {i}");
+        ThreadPoolBuilder::new().thread_name(name).build().ok()
+    });
+    THREADS.as_ref()
 }

@@ -17,6 +17,9 @@ use std::time::Instant;
 /// Alignment of buffers: a cache line, so that vector accesses to whole rows never straddle one needlessly.
 const ALIGN: usize = 64;
 
+/// Bytes from which on an allocation is compared with the memory there is.
+const LARGE: u64 = 256 << 20;
+
 /// The device as listed.
 pub(crate) fn info() -> DeviceInfo {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -74,7 +77,9 @@ impl Backend for Cpu {
     }
 
     fn alloc(&self, bytes: u64) -> Result<RawMem> {
-        let pointer = match layout(bytes) {
+        // Linux promises memory that it does not have, and kills the process that uses it.
+        let promised = bytes >= LARGE && self.memory().0.is_some_and(|free| bytes > free);
+        let pointer = match layout(bytes).filter(|_| !promised) {
             // SAFETY: `bytes` is not 0. Zeroed, so that the bytes are initialised for whoever reads them.
             Some(layout) if layout.size() > 0 => unsafe { std::alloc::alloc_zeroed(layout) },
             _ => std::ptr::null_mut(),

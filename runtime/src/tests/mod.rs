@@ -9,6 +9,7 @@ mod opencl;
 mod vulkan;
 
 use crate::Device;
+use std::any::TypeId;
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{KernelDef, KernelId};
 use tilewright_compiler::tile::builder::Builder;
@@ -27,7 +28,7 @@ fn on_every_device(body: impl Fn(&Device)) {
 }
 
 fn id(path: &'static str) -> KernelId {
-    KernelId { path, dtypes: vec![DType::F32], comptime: Vec::new() }
+    KernelId { path, item: TypeId::of::<()>(), dtypes: vec![DType::F32], comptime: Vec::new() }
 }
 
 /// `y[i] = x[i] * scale` for views of rank 1, 256 elements by each program.

@@ -37,7 +37,11 @@ fn run<T: bytemuck::Pod, U: bytemuck::Pod>(
 }
 
 /// The documented order, element by element.
-fn in_order<T: Copy>(x: &[T], f: impl Fn(T, T) -> T) -> T {
+fn in_order<T: Copy>(x: &[T], f: &dyn Fn(T, T) -> T) -> T {
+    if x.len() > 1024 {
+        let (lower, upper) = x.split_at(x.len() / 2);
+        return f(in_order(lower, f), in_order(upper, f));
+    }
     let lanes = x.len().min(16);
     let mut partial = x[..lanes].to_vec();
     for (i, &v) in x.iter().enumerate().skip(lanes) {
@@ -53,7 +57,7 @@ fn in_order<T: Copy>(x: &[T], f: impl Fn(T, T) -> T) -> T {
 #[test]
 fn float_sums_have_the_documented_order_along_every_axis() {
     let mut random = Random(3);
-    for len in [1, 2, 8, 16, 32, 256] {
+    for len in [1, 2, 8, 16, 32, 256, 1024, 2048, 16_384] {
         let dims = [4, len, 2];
         let x: Vec<f32> = (0..8 * len).map(|_| random.float()).collect();
         // Along the middle axis, and with the axis last: the same bits.
@@ -65,12 +69,22 @@ fn float_sums_have_the_documented_order_along_every_axis() {
         for i in 0..4 {
             for j in 0..2 {
                 let column: Vec<f32> = (0..len).map(|k| x[(i * len + k) * 2 + j]).collect();
-                let expected = in_order(&column, |a, b| a + b);
+                let expected = in_order(&column, &|a, b| a + b);
                 assert_eq!(middle[i * 2 + j].to_bits(), expected.to_bits());
                 assert_eq!(last[i * 2 + j].to_bits(), expected.to_bits());
             }
         }
     }
+}
+
+#[test]
+fn long_sums_stay_accurate() {
+    let mut random = Random(5);
+    let x: Vec<f32> = (0..1 << 20).map(|_| random.float().abs() + 0.1).collect();
+    let exact: f64 = x.iter().map(|&v| f64::from(v)).sum();
+    let got: Vec<f32> = run(DType::F32, &[1 << 20], &x, |b, x| ok(b.reduce(ReduceOp::Sum, x, 0)));
+    let error = (f64::from(got[0]) - exact).abs() / exact;
+    assert!(error < 3e-7, "{error}");
 }
 
 #[test]
@@ -151,7 +165,7 @@ fn every_reduction_of_every_type_is_the_fold_of_its_op() {
                         0 => (0..4).map(|k| elements[k * 32 + i]).collect(),
                         _ => elements[i * 32..][..32].to_vec(),
                     };
-                    let expected = in_order(&line, |a, b| f(a, b).unwrap());
+                    let expected = in_order(&line, &|a, b| f(a, b).unwrap());
                     assert_eq!(
                         got[i * d.bytes()..][..d.bytes()],
                         expected.to_le_bytes()[..d.bytes()],
