@@ -48,7 +48,9 @@ fn reach<'a>(name: &'static str, arg: &KernelArg<'a>) -> Option<Reach<'a>> {
         Repr::View { memory, shape, access } => {
             Some(Reach { name, memory, bytes: shape.lo..shape.hi, dtype: shape.dtype, access })
         }
-        Repr::Slice { memory, dtype, lo, hi } => Some(Reach { name, memory, bytes: lo..hi, dtype, access: Access::InOut }),
+        Repr::Slice { memory, dtype, lo, hi } => {
+            Some(Reach { name, memory, bytes: lo..hi, dtype, access: Access::InOut })
+        }
         Repr::Scalar { .. } => None,
     }
 }
