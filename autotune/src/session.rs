@@ -319,7 +319,7 @@ impl Session<'_> {
     fn rounds(
         &self,
         bench: &mut dyn Bench,
-        live: &mut Vec<Live>,
+        live: &mut [Live],
         until: Instant,
         tell: &mut dyn FnMut(&[Live]),
         summary: &mut Summary,
@@ -345,13 +345,7 @@ impl Session<'_> {
         }
     }
 
-    fn run_off(
-        &self,
-        bench: &mut dyn Bench,
-        live: &mut Vec<Live>,
-        tell: &mut dyn FnMut(&[Live]),
-        summary: &mut Summary,
-    ) {
+    fn run_off(&self, bench: &mut dyn Bench, live: &mut [Live], tell: &mut dyn FnMut(&[Live]), summary: &mut Summary) {
         let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
         let mut order: Vec<usize> = (0..live.len()).filter(|&i| live[i].out_in_round.is_none()).collect();
         order.retain(|&i| median(&live[i].samples) <= fastest * runoff::CLOSE);

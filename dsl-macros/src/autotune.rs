@@ -131,7 +131,7 @@ fn added(arguments: Arguments, mut function: ItemFn, errors: &mut Errors) -> Tok
         errors.at(&function.sig.generics, "`#[autotune]` takes at most one type parameter and no constants", help);
         return quote!();
     }
-    if arguments.dtypes.is_some() != !types.is_empty() {
+    if arguments.dtypes.is_some() == types.is_empty() {
         let (message, help) = match types.first() {
             Some(t) => {
                 (format!("which element types `{t}` may be is not said"), "write for example `dtypes = [f32, f16]`")

@@ -76,6 +76,9 @@ pub fn table(record: &Record, work: Work, default: Option<&crate::Config>, out: 
             let slower = if best > 0.0 { t.median_us / best } else { 1.0 };
             notes.push(if i == 0 { "default".into() } else { format!("default, {slower:.2}x the winner's time") });
         }
+        if t.finalist && i > 0 {
+            notes.push("finalist".into());
+        }
         if let Some(round) = t.eliminated_in_round {
             notes.push(format!("given up in round {round}"));
         }
