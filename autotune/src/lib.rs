@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`config`], [`space`], [`key`] | configurations, the sets of them, and the buckets of sizes that share a result |
+//! | [`config`], [`mod@space`], [`key`] | configurations, the sets of them, and the buckets of sizes that share a result |
 //! | [`tunable`], [`registry`] | kernels that can be tuned, and the list of them in a program |
 //! | [`plan`] | candidates for one problem |
 //! | [`legality`] | the resource model: what cannot run is not tried |
