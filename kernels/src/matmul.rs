@@ -29,7 +29,7 @@ pub fn matmul_tiled<T: Float + DotElement>(
     c.store([m0, n0], acc.to::<T>());
 }
 
-/// Tile sizes and options of [`matmul_tiled`].
+/// Tile sizes and options of [`fn@matmul_tiled`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatmulConfig {
     /// Rows of a tile of the result.
