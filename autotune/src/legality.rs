@@ -12,7 +12,7 @@ use tilewright_compiler::target::{Caps, Language};
 use tilewright_compiler::tile::{Function, Op};
 use tilewright_runtime::{Metadata, Options};
 
-/// Registers of 32 bits that one thread can have: 255 on every NVIDIA GPU since Kepler; other devices are given the same.
+/// Registers of 32 bits that one thread can have: 255 on every NVIDIA GPU since Kepler, 256 on AMD's, fewer on others.
 const REGISTERS_PER_THREAD: usize = 255;
 /// Registers of one multiprocessor, all threads of a program together, on NVIDIA GPUs.
 const REGISTERS_PER_PROGRAM: u64 = 65_536;
@@ -64,7 +64,7 @@ pub fn before_compile(func: &Function, caps: &Caps, options: &Options) -> Result
     let largest = schedule.homes.keys().map(|&v| bytes_of(&tile, v)).max().unwrap_or(0);
     let registers = carried_bytes(&tile).max(largest) / 4 / schedule.threads().max(1) as usize;
     // Twice over: some of it may be spilled at little cost, but not half of it.
-    if registers > 2 * REGISTERS_PER_THREAD {
+    if has_register_file(caps) && registers > 2 * REGISTERS_PER_THREAD {
         return refuse(format!("its tiles take {registers} registers a thread, a thread has {REGISTERS_PER_THREAD}"));
     }
     Ok(())
@@ -93,6 +93,12 @@ pub fn after_compile(metadata: &Metadata, caps: Option<&Caps>) -> Result<(), Fai
         }
     }
     Ok(())
+}
+
+/// Do a thread's values live in registers that it cannot have more of? On a CPU they live on its stack; CPUs are told by
+/// their narrow warps.
+fn has_register_file(caps: &Caps) -> bool {
+    matches!(caps.language, Language::Ptx { .. }) || caps.warp_width >= 16
 }
 
 fn bytes_of(func: &Function, value: tilewright_compiler::tile::Value) -> usize {

@@ -120,6 +120,31 @@ pub fn good_and_one() -> &'static Tunable {
     &T
 }
 
+/// A transposed tile: where threads exchange elements, it goes through shared memory.
+#[kernel]
+fn transposed(x: In<f32, 2>, y: Out<f32, 2>, #[comptime] block: usize) {
+    let (i, j) = (program_id(0) * block, program_id(1) * block);
+    y.store([j, i], permute(x.load([i, j], [block, block]), [1, 0]));
+}
+
+/// Tiles from small to larger than any device's shared memory.
+pub fn transpose() -> &'static Tunable {
+    static T: LazyLock<Tunable> = LazyLock::new(|| {
+        Tunable::new("transpose", &["n"], Space::new().param("block", [16, 256]).param("num_warps", [8]))
+            .inputs(|p| {
+                let n = p.dims.size("n");
+                let buffers = (p.random::<f32>(0, &[n, n])?, p.zeros::<f32>(&[n, n])?, n);
+                Ok(instance(buffers, |(x, y, n), c| {
+                    let block = c.get::<usize>("block")?;
+                    let launch = transposed(x.view([*n, *n])?, y.view([*n, *n])?, block);
+                    Ok(launch.grid([n.div_ceil(block); 2]).options(c.options()))
+                }))
+            })
+            .example(&[256])
+    });
+    &T
+}
+
 /// All faults but the ones that end or hang the process.
 pub fn faults() -> &'static Tunable {
     static T: LazyLock<Tunable> = LazyLock::new(|| tunable("faults", &[256], &[0, WRONG, PARTIAL, REFUSED, PANIC]));
@@ -132,7 +157,7 @@ pub fn fatal() -> &'static Tunable {
     &T
 }
 
-crate::register!(good, faults, fatal);
+crate::register!(good, faults, fatal, transpose);
 
 /// Set in worker processes of the tests.
 pub const WORKER_VARIABLE: &str = "TILEWRIGHT_TEST_AUTOTUNE_WORKER";

@@ -74,6 +74,29 @@ fn faults_are_recorded_facts() {
     assert_eq!(run(testing::faults(), &Store::at(dir.path()), &quick()).new, []);
 }
 
+#[test]
+fn too_much_shared_memory_is_a_recorded_fact() {
+    // Where there is no Vulkan device the resource model's own tests stand alone. OpenCL on a CPU gives a program
+    // megabytes.
+    let Ok(device) = Device::open("vulkan:0") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let p = Problem { device, ..problem(testing::transpose(), 256) };
+    let stop = AtomicBool::new(false);
+    let report = tune(testing::transpose(), &p, &Store::at(dir.path()), &quick(), &stop, &mut |_| {}).unwrap();
+    let of = |block: i64| {
+        let found = report.record.entries.iter().find(|e| e.config.get::<i64>("block") == Ok(block));
+        &found.unwrap_or_else(|| panic!("{block} has no entry: {:?}", report.summary)).outcome
+    };
+    assert!(matches!(of(16), Outcome::Measured(_)), "{:?}", of(16));
+    match of(256) {
+        Outcome::Failed(f) => {
+            assert_eq!(f.kind, FailureKind::Resources);
+            assert!(f.message.contains("bytes of shared memory"), "{}", f.message);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 fn worker() -> Program {
     Program {
         path: std::env::current_exe().unwrap(),

@@ -401,3 +401,94 @@ impl Parts<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel() -> TokenStream {
+        quote! {
+            #[kernel]
+            pub fn f<T: Float>(x: In<T, 1>, p: Ptr<u8>, k: i32, y: Out<T, 1>, #[comptime] block: usize) {}
+        }
+    }
+
+    fn text(attr: TokenStream, item: TokenStream) -> String {
+        expand(attr, item).to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn the_parts() {
+        let attr = quote! {
+            space = space! { block: [64, 128] }, key = [n = x.dims()[0] => exact, k], grid = [n.div_ceil(block)],
+            prune = block > n, dtypes = [f32, f16], args = { x: [n], p: [3], k: k as i32, y: [n] }, example = [5, 6],
+        };
+        let tokens = expand(attr.clone(), kernel());
+        let file: syn::File = syn::parse2(tokens).expect("the expansion is a list of items");
+        assert_eq!(file.items.len(), 3, "the kernel, the implementation, the registration");
+        let text = text(attr, kernel());
+        for part in [
+            "#[kernel]pubfnf<T:Float>",
+            "space!{block:[64,128]}",
+            ".bucket(\"n\",::tilewright::autotune::Bucket::Exact)",
+            "let__tw_dims=[(x.dims()[0])asi64,(k)asi64]",
+            "&x.device()",
+            "!(block>n)",
+            "letblock=__tw_config.get::<usize>(\"block\")?;",
+            "returnf::__tw_inputs::<f16>(__tw_problem)",
+            "f::<T>(x,p,k,y,block).grid(__tw_grid)",
+            "__tw_problem.zeros::<T>(&[n])",
+            "__tw_problem.random::<u8>(1u64,&[3])",
+            ".example(&[5,6])",
+            "register!(f::tunable)",
+        ] {
+            assert!(text.contains(part), "no `{part}` in {text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_and_the_kernel_stays() {
+        let good = quote!(space = space! {}, key = [n = 1], grid = [1]);
+        let plain = quote!(
+            #[kernel]
+            fn f(x: In<f32, 1>) {}
+        );
+        for (attr, item, message) in [
+            (quote!(spce = 3), kernel(), "unknownargument`spce`"),
+            (quote!(space = 3), kernel(), "needs`space`,`key`and`grid`"),
+            (good.clone(), kernel(), "whichelementtypes`T`maybeisnotsaid"),
+            (quote!(#good, dtypes = [f32]), plain.clone(), "remove`dtypes`"),
+            (
+                good.clone(),
+                quote!(
+                    fn f(x: In<f32, 1>) {}
+                ),
+                "isforkernels",
+            ),
+            (
+                good.clone(),
+                quote!(
+                    #[kernel]
+                    fn f(n: i32) {}
+                ),
+                "aviewora",
+            ),
+            (quote!(#good, args = { z: 3 }), plain.clone(), "noparameter`z`"),
+            (quote!(#good, args = {}), plain.clone(), "doesnotsayhowtomakethisparameter"),
+            (quote!(key = n), kernel(), "compile_error"),
+            (
+                quote!(),
+                quote!(
+                    struct S;
+                ),
+                "compile_error",
+            ),
+        ] {
+            let text = text(attr, item.clone());
+            assert!(text.contains(message) && text.contains("compile_error!"), "no `{message}` in {text}");
+            assert!(text.starts_with(&item.to_string().replace(' ', "")), "the item stays: {text}");
+        }
+        let fine = text(good, plain);
+        assert!(!fine.contains("compile_error"), "{fine}");
+    }
+}
