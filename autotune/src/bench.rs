@@ -59,6 +59,10 @@ pub trait Bench {
     fn usable(&self) -> bool {
         true
     }
+    /// Why no configuration can be run at all, if so: nothing that a configuration is to blame for.
+    fn broken(&self) -> Option<&Failure> {
+        None
+    }
     /// What launches find in the device's cache.
     fn policy(&self) -> CachePolicy;
 }

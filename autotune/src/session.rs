@@ -69,6 +69,8 @@ pub struct Summary {
     pub reference: Option<Config>,
     /// Why no configuration could be the reference, if none could.
     pub hopeless: Option<Failure>,
+    /// Why the session ended early, if no configuration is to blame.
+    pub broken: Option<Failure>,
     /// Finalists of the run-off.
     pub finalists: usize,
 }
@@ -171,14 +173,21 @@ impl Session<'_> {
             let mut left = queue.len();
             for (&i, (config, result)) in queue.iter().zip(configs.iter().zip(compiled)) {
                 // Failures of compilation are known by now; the others may wait for another session.
+                if bench.broken().is_some() {
+                    break;
+                }
                 if result.is_ok() && (stopped() || !bench.usable() || (Instant::now() >= until && !tried.is_empty())) {
+                    break;
+                }
+                tell(done, "check", &live);
+                let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
+                let tried_one = self.try_one(bench, config, result, &mut codes, fastest);
+                if bench.broken().is_some() {
                     break;
                 }
                 left -= 1;
                 done += 1;
-                tell(done, "check", &live);
-                let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
-                match self.try_one(bench, config, result, &mut codes, fastest) {
+                match tried_one {
                     Ok(l) => {
                         tried.push((i, Some(median(&l.samples))));
                         new.push(self.timing_entry(&l, bench));
@@ -207,6 +216,7 @@ impl Session<'_> {
         self.rounds(bench, &mut live, until, &mut |live| tell(done, "measure", live), &mut summary);
         self.run_off(bench, &mut live, &mut |live| tell(done, "run-off", live), &mut summary);
         summary.interrupted = stopped();
+        summary.broken = bench.broken().cloned();
         let entries: Vec<Entry> =
             live.iter().filter(|l| !l.incumbent || l.finalist).map(|l| self.timing_entry(l, bench)).collect();
         save(&entries);
@@ -237,6 +247,10 @@ impl Session<'_> {
             };
             match result {
                 Ok(()) => return Some(config.clone()),
+                Err(_) if bench.broken().is_some() => {
+                    summary.broken = bench.broken().cloned();
+                    break;
+                }
                 Err(failure) => {
                     if open.contains(config) && refused.insert(config.clone()) {
                         summary.failed += 1;
@@ -388,6 +402,8 @@ impl Session<'_> {
                 live[i].samples.extend(more);
                 true
             }
+            // What it had still counts.
+            Err(_) if bench.broken().is_some() => false,
             Err(_) => {
                 live[i].samples = vec![f64::INFINITY];
                 live[i].out_in_round = Some(0);

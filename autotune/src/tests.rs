@@ -130,6 +130,22 @@ fn workers_survive_what_ends_or_hangs_a_process() {
 }
 
 #[test]
+fn workers_that_do_not_work_blame_no_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    let program = |path: &str| Program { path: path.into(), args: vec![], env: vec![] };
+    // One that is not there, and one that ends at once.
+    for path in ["/nonexistent/program", "true"] {
+        let how = How { isolation: Isolation::Always, program: Some(program(path)), ..quick() };
+        let report = run(testing::good(), &store, &how);
+        let why = report.summary.broken.unwrap_or_else(|| panic!("{path} works?"));
+        assert!(why.message.contains("worker processes do not work"), "{}", why.message);
+        assert_eq!((report.record.entries.len(), report.summary.failed, report.summary.left_out), (0, 0, 3));
+    }
+    assert!(store.all().0.is_empty());
+}
+
+#[test]
 fn an_unwritable_store_is_a_warning() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

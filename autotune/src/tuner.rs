@@ -27,7 +27,7 @@ pub struct Tuner {
     table: RwLock<HashMap<u64, Vec<Slot>, BuildHasherDefault<Passed>>>,
     /// One tuning at a time: two at once would disturb each other's times.
     tuning: Mutex<()>,
-    /// Records made or changed here, for a store that cannot be written.
+    /// Records read or made here.
     records: Mutex<HashMap<Subject, Record>>,
     forced: Mutex<HashSet<Subject>>,
 }
@@ -205,6 +205,11 @@ impl Tuner {
             own.or_else(|| {
                 let found = self.store.load(&subject, &Conditions::now(device));
                 found.aside.iter().for_each(|a| self.say(&a.to_string()));
+                // Other sizes of the bucket need not read it again.
+                if let Some(record) = &found.record {
+                    let mut own = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+                    own.insert(subject.clone(), record.clone());
+                }
                 found.record
             })
         };

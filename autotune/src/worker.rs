@@ -172,6 +172,7 @@ pub struct Remote {
     running: Option<Running>,
     reference: Option<Config>,
     policy: CachePolicy,
+    broken: Option<Failure>,
     /// Processes started.
     pub started: usize,
 }
@@ -180,13 +181,27 @@ impl Remote {
     /// A bench whose worker must answer within `limit`; compiling a batch may take longer in proportion.
     pub fn new(program: Program, task: Task, limit: Duration) -> Self {
         let policy = task.policy;
-        Self { program, task, limit, running: None, reference: None, policy, started: 0 }
+        Self { program, task, limit, running: None, reference: None, policy, broken: None, started: 0 }
     }
 
+    /// A worker that is ready, with the reference known to it. If there can be none, no configuration is to blame.
     fn start(&mut self) -> Result<(), Failure> {
         if self.running.is_some() {
             return Ok(());
         }
+        if let Some(failure) = &self.broken {
+            return Err(failure.clone());
+        }
+        let started = self.start_fresh();
+        if let Err(failure) = &started {
+            self.running = None;
+            let message = format!("worker processes do not work: {}", failure.message);
+            self.broken = Some(Failure { kind: failure.kind, message });
+        }
+        started
+    }
+
+    fn start_fresh(&mut self) -> Result<(), Failure> {
         let fail =
             |what: &str, e: io::Error| Failure::new(FailureKind::Crash, format!("cannot {what} a worker process: {e}"));
         let mut child = Command::new(&self.program.path)
@@ -279,7 +294,9 @@ impl Bench for Remote {
                 configs.iter().map(|_| Err(failure.clone())).collect()
             }
             // One of several ended the process or hung: one by one tells which.
-            Err(_) if configs.len() > 1 => configs.iter().flat_map(|c| self.compile(std::slice::from_ref(c))).collect(),
+            Err(_) if configs.len() > 1 && self.broken.is_none() => {
+                configs.iter().flat_map(|c| self.compile(std::slice::from_ref(c))).collect()
+            }
             Err(failure) => configs.iter().map(|_| Err(failure.clone())).collect(),
         }
     }
@@ -300,6 +317,14 @@ impl Bench for Remote {
             Answer::Times(times) => Ok(times),
             other => Err(self.unexpected(other)),
         }
+    }
+
+    fn usable(&self) -> bool {
+        self.broken.is_none()
+    }
+
+    fn broken(&self) -> Option<&Failure> {
+        self.broken.as_ref()
     }
 
     fn policy(&self) -> CachePolicy {

@@ -63,6 +63,9 @@ pub fn run(args: &Run, store: &Store, out: &mut dyn Write, err: &mut dyn Write) 
                 for a in &report.aside {
                     writeln!(err, "note: {a}")?;
                 }
+                if let Some(failure) = &report.summary.broken {
+                    writeln!(err, "error: {}", failure.message)?;
+                }
                 if let Some(why) = &report.not_stored {
                     writeln!(err, "warning: the results are not stored: {why}")?;
                 }
@@ -87,6 +90,8 @@ pub fn run(args: &Run, store: &Store, out: &mut dyn Write, err: &mut dyn Write) 
 fn exit_of(report: &Report) -> Exit {
     if report.summary.interrupted {
         Exit::Interrupted
+    } else if report.summary.broken.is_some() {
+        Exit::Failed
     } else if report.record.winner().is_none() {
         Exit::Nothing
     } else if report.not_stored.is_some() {
