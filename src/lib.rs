@@ -47,3 +47,8 @@ pub mod autotune {
 pub use tilewright_compiler as compiler;
 pub use tilewright_kernels as kernels;
 pub use tilewright_runtime::*;
+
+/// The guides' code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/autotuning.md")]
+mod guide {}

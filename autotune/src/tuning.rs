@@ -103,9 +103,8 @@ pub fn tune(
         return Ok(Report { record, summary, aside: found.aside, not_stored: None, new: Vec::new(), plan });
     }
     let policy = how.policy.unwrap_or(CachePolicy::of(device));
-    let mut local;
-    let mut remote;
-    let bench: &mut dyn Bench = if isolated {
+    let mut go = |bench: &mut dyn Bench| session.run(bench, progress, &mut |entries| keep.add(entries));
+    let summary = if isolated {
         let program = match &how.program {
             Some(program) => program.clone(),
             None => Program::this().map_err(|e| Error::Arguments {
@@ -122,13 +121,12 @@ pub fn tune(
             policy,
             first: plan.default.clone(),
         };
-        remote = Remote::new(program, task, how.limit);
-        &mut remote
+        // The worker has inputs of its own; two of them may not fit on the device.
+        drop(instance);
+        go(&mut Remote::new(program, task, how.limit))
     } else {
-        local = Local::new(&source, &plan.default, policy, tunable.set_tolerance())?;
-        &mut local
+        go(&mut Local::new(&source, &plan.default, policy, tunable.set_tolerance())?)
     };
-    let summary = session.run(bench, progress, &mut |entries| keep.add(entries));
     let Keeper { record, new, error, .. } = keep;
     Ok(Report { record, summary, aside: found.aside, not_stored: error, new, plan })
 }
