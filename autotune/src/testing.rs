@@ -120,6 +120,20 @@ pub fn good_and_one() -> &'static Tunable {
     &T
 }
 
+/// `y = y + x`, in place.
+#[kernel]
+pub fn accumulate(x: In<f32, 1>, y: InOut<f32, 1>, #[comptime] block: usize) {
+    let start = program_id(0) * block;
+    y.store([start], y.load([start], [block]) + x.load([start], [block]));
+}
+
+/// In place.
+pub fn in_place() -> &'static Tunable {
+    static T: LazyLock<Tunable> =
+        LazyLock::new(|| Tunable::new("in_place", &["n"], Space::new().param("block", [64, 256, 1024])));
+    &T
+}
+
 /// A transposed tile: where threads exchange elements, it goes through shared memory.
 #[kernel]
 fn transposed(x: In<f32, 2>, y: Out<f32, 2>, #[comptime] block: usize) {

@@ -229,6 +229,37 @@ fn launches_use_the_winner_in_each_mode() {
 }
 
 #[test]
+fn tuning_at_a_launch_runs_in_place_kernels_once_for_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    let dev = Device::open("cpu").unwrap();
+    let n = 1000usize;
+    let x = dev.buffer_from(&vec![1.0f32; n]).unwrap();
+    let start: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let y = dev.buffer_from(&start).unwrap();
+    let launch = |tuner: &Tuner| {
+        let make = |c: &Config| {
+            let block = c.get::<usize>("block")?;
+            Ok(testing::accumulate(x.view([n])?, y.view([n])?, block).grid([n.div_ceil(block)]).options(c.options()))
+        };
+        tuner.launch(testing::in_place(), &dev, DType::F32, &[n as i64], make).unwrap().launch().unwrap();
+    };
+    launch(&Tuner::new(Mode::On, store.clone()).quiet());
+    let once: Vec<f32> = start.iter().map(|v| v + 1.0).collect();
+    assert_eq!(y.to_vec().unwrap(), once);
+    let first = store.all().0.pop().unwrap().1;
+    assert_eq!(first.ranking().len(), 3, "{first:?}");
+    // Measured again, once.
+    let force = Tuner::new(Mode::Force, store.clone()).quiet();
+    launch(&force);
+    let second = store.all().0.pop().unwrap().1;
+    assert!(second.entries.iter().zip(&first.entries).all(|(a, b)| a.at > b.at));
+    launch(&force);
+    assert_eq!(store.all().0.pop().unwrap().1, second);
+    assert_eq!(y.to_vec().unwrap(), start.iter().map(|v| v + 3.0).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_stored_winner_that_does_not_hold_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::at(dir.path());
