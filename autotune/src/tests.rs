@@ -313,6 +313,7 @@ fn choosing_takes_less_than_a_microsecond() {
         });
         launch.unwrap().compile().unwrap();
     });
+    println!("a launch takes {plain:.3} us, a tuned one {tuned:.3} us");
     // Unoptimised code has its own measure.
     let limit = if cfg!(debug_assertions) { 5.0 } else { 1.0 };
     assert!(tuned - plain < limit, "a launch takes {plain:.3} us, a tuned one {tuned:.3} us");

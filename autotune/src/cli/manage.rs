@@ -130,8 +130,8 @@ pub fn explain(store: &Store, which: &Which, out: &mut dyn Write, err: &mut dyn 
             }
         }
         for (name, best) in best_by_value(&r) {
-            let all: Vec<_> = best.iter().map(|(v, us)| format!("{v}: {us:.1}")).collect();
-            writeln!(out, "    the best times by {name}, us: {}", all.join(", "))?;
+            let all: Vec<_> = best.iter().map(|(v, us)| format!("{} {us:.1}", v.trim_start())).collect();
+            writeln!(out, "    the best times by {name}, in us: {}", all.join(", "))?;
         }
     }
     Ok(Exit::Done)

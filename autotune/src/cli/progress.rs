@@ -10,7 +10,7 @@ impl Bar {
     pub fn new(kernel: &str, hidden: bool) -> Self {
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(1), target);
-        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {wide_msg}") {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(kernel.to_owned());
