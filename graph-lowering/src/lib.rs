@@ -1,1 +1,2 @@
-//! Placeholder until the crate below it stands.
+//! The graph compiler of Tilewright: it will capture computations on tensors and lower them into kernels. Nothing of it is
+//! here yet.

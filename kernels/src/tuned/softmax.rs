@@ -23,13 +23,14 @@ pub fn softmax<'a, T: Float + Element>(x: View<'a, T, 2>, y: View<'a, T, 2>) -> 
 fn launch<'a, T: Float>(x: View<'a, T, 2>, y: View<'a, T, 2>, c: &Config) -> Result<Launch<'a>> {
     let block = c.get::<usize>("block")?;
     let [rows, cols] = x.dims();
-    let launch = if block >= cols { softmax_row(x, y, block) } else { softmax_long(x, y, block) };
+    let launch =
+        if block >= cols { softmax_row(x, y, block) } else { softmax_long(x, y, block, 16 / x.dtype().bytes()) };
     Ok(launch.grid([rows]).options(c.options()))
 }
 
 /// Tiles for rows: as wide as the row or narrower, but not wider than needed.
 pub(super) fn row_space() -> tilewright_autotune::Space {
-    space! { block: [128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768], num_warps: [1, 2, 4, 8, 16] }
+    space! { block: [128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768], num_warps: [1, 2, 4, 8, 16, 32] }
         .keep("a tile is no wider than the row needs", |c, d| {
             let block = c.get::<usize>("block").unwrap_or(0);
             block <= d.size("cols").next_power_of_two().max(128)
@@ -43,7 +44,7 @@ pub(super) fn row_space() -> tilewright_autotune::Space {
 
 /// What [`row_config`] says, as a configuration.
 pub(super) fn row_heuristic(device: &tilewright_runtime::Device, dtype: DType, cols: usize) -> Config {
-    let (Ok(c) | Err(c)) = row_config(device, dtype, cols);
+    let (Ok(c) | Err(c)) = row_config(device.info().kind, dtype, cols);
     Config::new().with("block", c.block).with("num_warps", c.num_warps)
 }
 
