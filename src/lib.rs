@@ -29,8 +29,21 @@
 //! | [`dsl`] | the language: `#[kernel]`, `#[device_fn]`, tiles, views, pointers, and everything that can be done with them |
 //! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
 //! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
+//! | [`mod@autotune`] | the autotuner: spaces, the store of results, tuned launches, and the command |
 //! | [`guide`] | the language, explained step by step |
 //! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
+
+/// The autotuner, with the library's kernels registered.
+pub mod autotune {
+    pub use tilewright_autotune::*;
+
+    /// The command `autotune`, as the `main` of a program: it lists and tunes this library's kernels and those of the program.
+    pub fn main() -> std::process::ExitCode {
+        // Named here so that the linker keeps their registrations.
+        let _ = tilewright_kernels::tuned::all();
+        cli::main()
+    }
+}
 
 pub use tilewright_compiler as compiler;
 pub use tilewright_kernels as kernels;
@@ -45,3 +58,8 @@ pub mod guide {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So are those of the guide to the autotuner.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/autotuning.md")]
+struct AutotuningGuide;

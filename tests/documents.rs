@@ -41,7 +41,7 @@ fn the_kernel_in_the_readme_is_this_one() {
 #[test]
 fn links_to_files_lead_somewhere() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for document in ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/language.md"] {
+    for document in ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/language.md", "docs/autotuning.md"] {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
         let folder = root.join(document).parent().unwrap().to_path_buf();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -1,4 +1,4 @@
-//! The `#[kernel]` and `#[device_fn]` attribute macros, and `#[derive(Carry)]`.
+//! The `#[kernel]`, `#[device_fn]` and `#[autotune]` attribute macros, and `#[derive(Carry)]`.
 //!
 //! They rewrite a function into ordinary Rust that builds Tile IR when it runs; what each construct becomes is told in
 //! `body` (expressions) and `control` (`if`, `while`, `for`). All logic takes and gives `proc_macro2` streams, so that
@@ -7,6 +7,7 @@
 
 mod analysis;
 mod args;
+mod autotune;
 mod body;
 mod carry;
 mod control;
@@ -32,6 +33,26 @@ pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device_fn(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand_device_fn(attr.into(), item.into()).into()
+}
+
+/// Registers a kernel with the autotuner, and gives it `NAME::tuned(..)`, a launch in the best configuration known.
+///
+/// Stands above `#[kernel]`. See the guide `docs/autotuning.md`.
+/// ```text
+/// #[autotune(
+///     space = space! { block: [256, 512, 1024], num_warps: [1, 2, 4] }, // comptime parameters, num_warps, num_stages
+///     key = [n = x.dims()[0]],            // sizes that decide; `=> exact`, `=> multiple(64)` instead of powers of two
+///     grid = [n.div_ceil(block)],         // sizes and parameters are in scope
+///     prune = block > 2 * n,              // what is not worth a try; optional
+///     dtypes = [f32, f16],                // for kernels with a type parameter
+///     args = { x: [n], y: [n], eps: 1e-5 }, // how the command makes arguments; optional
+///     example = [4096],                   // sizes that `autotune run --all` takes; optional
+///     tolerance = 1e-5,                   // how far results may lie apart; optional
+/// )]
+/// ```
+#[proc_macro_attribute]
+pub fn autotune(attr: TokenStream, item: TokenStream) -> TokenStream {
+    autotune::expand(attr.into(), item.into()).into()
 }
 
 /// Lets a struct of tiles and pointers be changed by device loops and branches.

@@ -21,6 +21,7 @@ mod layer_norm;
 mod matmul;
 pub mod reference;
 mod softmax;
+pub mod tuned;
 mod vector_add;
 
 pub use config::{RowConfig, row_config};

@@ -179,7 +179,11 @@ impl<'a> Launch<'a> {
         self.options
     }
 
-    fn device(&self) -> Result<Arc<DeviceInner>> {
+    pub(crate) fn arguments(&self) -> &[(&'static str, KernelArg<'a>)] {
+        &self.args
+    }
+
+    pub(crate) fn device(&self) -> Result<Arc<DeviceInner>> {
         args::device_of(self.def.name, &self.args, self.device.as_ref().map(|d| &d.inner))
     }
 

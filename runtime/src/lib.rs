@@ -38,6 +38,7 @@ mod launch;
 mod metadata;
 #[cfg(feature = "opencl")]
 mod opencl;
+mod reach;
 mod small;
 mod specialize;
 mod stats;
@@ -54,6 +55,7 @@ pub use element::Element;
 pub use error::{Error, Result};
 pub use launch::{CompiledKernel, Grid, Launch, Prepared};
 pub use metadata::{CacheOutcome, Metadata, Resources};
+pub use reach::Reach;
 pub use stats::Stats;
 pub use stream::{Event, Stream};
 pub use tilewright_compiler::DType;

@@ -38,5 +38,5 @@ pub use ops::*;
 pub use ptr::{Offset, Ptr};
 pub use tile::{Operand, Scalar, Tile};
 
-pub use tilewright_dsl_macros::{Carry, device_fn, kernel};
+pub use tilewright_dsl_macros::{Carry, autotune, device_fn, kernel};
 pub use view::{Access, In, InOut, KernelParam, Out};

@@ -1,0 +1,437 @@
+//! One tuning: from candidates and what is known of them to new entries.
+//!
+//! **In**: candidates, the record so far, a [`Bench`]. **Out**: an entry for each candidate that was tried, given to `save` in
+//! small portions, so that whatever ends the run, what was measured is kept. **Holds**: no candidate's failure is an
+//! error of the session.
+
+use crate::bench::{Bench, Facts};
+use crate::config::Config;
+use crate::eliminate;
+use crate::failure::{Failure, FailureKind};
+use crate::measure::{median, quantile, runs_for};
+use crate::record::{Entry, Outcome, Record, Timing, now};
+use crate::runoff;
+use crate::search::Search;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How to tune.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long it may take, roughly: what has begun is finished.
+    pub budget: Duration,
+    /// In which order candidates are tried.
+    pub search: Search,
+    /// For random orders and inputs.
+    pub seed: u64,
+    /// Measure what is already known too?
+    pub force: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { budget: Duration::from_secs(30), search: Search::Auto, seed: 1, force: false }
+    }
+}
+
+/// What goes on, for a progress bar.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Candidates dealt with.
+    pub done: usize,
+    /// Candidates to deal with.
+    pub total: usize,
+    /// What is done now.
+    pub stage: &'static str,
+    /// The best so far, with its median in microseconds.
+    pub best: Option<(Config, f64)>,
+    /// Time left of the budget.
+    pub left: Duration,
+}
+
+/// What a session did.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Summary {
+    /// Candidates measured, in this session.
+    pub measured: usize,
+    /// Candidates that failed, in this session.
+    pub failed: usize,
+    /// Candidates that have the code of another one.
+    pub same: usize,
+    /// Candidates known before.
+    pub known: usize,
+    /// Candidates that the budget did not reach.
+    pub left_out: usize,
+    /// Was it ended from outside?
+    pub interrupted: bool,
+    /// The reference configuration.
+    pub reference: Option<Config>,
+    /// Why no configuration could be the reference, if none could.
+    pub hopeless: Option<Failure>,
+    /// Why the session ended early, if no configuration is to blame.
+    pub broken: Option<Failure>,
+    /// Finalists of the run-off.
+    pub finalists: usize,
+}
+
+/// The parts a session works with.
+pub struct Session<'a> {
+    /// The candidates, each allowed and in canonical form.
+    pub candidates: &'a [Config],
+    /// What to compare with; tried first.
+    pub reference: Config,
+    /// What is known.
+    pub record: &'a Record,
+    /// The exact problem, for the entries.
+    pub problem: String,
+    /// How to tune.
+    pub settings: &'a Settings,
+    /// Set to end early.
+    pub stop: &'a AtomicBool,
+}
+
+/// A candidate that is right, with its samples.
+struct Live {
+    config: Config,
+    facts: Facts,
+    samples: Vec<f64>,
+    out_in_round: Option<usize>,
+    finalist: bool,
+    corrected: Option<f64>,
+    /// Known from before, and here only to be compared with.
+    incumbent: bool,
+}
+
+impl Session<'_> {
+    /// Candidates without a result; all of them under `force`.
+    pub fn open(&self) -> Vec<Config> {
+        let known = |c: &Config| self.record.entry(c).is_some();
+        self.candidates.iter().filter(|c| self.settings.force || !known(c)).cloned().collect()
+    }
+
+    /// Tunes.
+    pub fn run(
+        &self,
+        bench: &mut dyn Bench,
+        progress: &mut dyn FnMut(&Progress),
+        save: &mut dyn FnMut(&[Entry]),
+    ) -> Summary {
+        let start = Instant::now();
+        let open = self.open();
+        let mut summary = Summary { known: self.candidates.len() - open.len(), ..Summary::default() };
+        if open.is_empty() {
+            return summary;
+        }
+        let budget = self.settings.budget;
+        // A part is kept for timing what has been found.
+        let until_search = start + budget.mul_f64(0.6);
+        let until = start + budget;
+        let stopped = || self.stop.load(Relaxed);
+        let mut live: Vec<Live> = Vec::new();
+        let mut codes: HashMap<String, Config> = HashMap::new();
+        let mut tell = |done: usize, stage: &'static str, live: &[Live]| {
+            let best = live.iter().map(|l| (l.config.clone(), median(&l.samples))).min_by(|a, b| a.1.total_cmp(&b.1));
+            progress(&Progress {
+                done,
+                total: open.len(),
+                stage,
+                best,
+                left: until.saturating_duration_since(Instant::now()),
+            });
+        };
+        tell(0, "reference", &live);
+        let mut refused = HashSet::new();
+        let chosen = self.choose_reference(bench, &open, &mut refused, &mut summary, save);
+        let Some(reference) = chosen else { return summary };
+        summary.reference = Some(reference.clone());
+
+        // Compile, check, and time roughly, batch by batch; the reference first, for it is the heuristic's choice.
+        let mut searcher = self.settings.search.searcher(open.len(), self.settings.seed);
+        let mut tried: Vec<(usize, Option<f64>)> = Vec::new();
+        let first = open.iter().position(|c| *c == reference);
+        let mut queue: Vec<usize> = first.into_iter().collect();
+        let mut handed_out = vec![false; open.len()];
+        queue.iter().for_each(|&i| handed_out[i] = true);
+        let batch = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).min(16);
+        let mut done = summary.failed;
+        loop {
+            while queue.len() < batch {
+                let Some(i) = searcher.next(&open, &tried) else { break };
+                if i < open.len() && !std::mem::replace(&mut handed_out[i], true) && !refused.contains(&open[i]) {
+                    queue.push(i);
+                }
+            }
+            if queue.is_empty() || stopped() || !bench.usable() || (Instant::now() >= until_search && !tried.is_empty())
+            {
+                break;
+            }
+            tell(done, "compile", &live);
+            let configs: Vec<Config> = queue.iter().map(|&i| open[i].clone()).collect();
+            let compiled = bench.compile(&configs);
+            let mut new = Vec::new();
+            let mut left = queue.len();
+            for (&i, (config, result)) in queue.iter().zip(configs.iter().zip(compiled)) {
+                // Failures of compilation are known by now; the others may wait for another session.
+                if bench.broken().is_some() {
+                    break;
+                }
+                if result.is_ok() && (stopped() || !bench.usable() || (Instant::now() >= until && !tried.is_empty())) {
+                    break;
+                }
+                tell(done, "check", &live);
+                let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
+                let tried_one = self.try_one(bench, config, result, &mut codes, fastest);
+                if bench.broken().is_some() {
+                    break;
+                }
+                left -= 1;
+                done += 1;
+                match tried_one {
+                    Ok(l) => {
+                        tried.push((i, Some(median(&l.samples))));
+                        new.push(self.timing_entry(&l, bench));
+                        live.push(l);
+                    }
+                    Err(entry) => {
+                        tried.push((i, None));
+                        match &entry.outcome {
+                            Outcome::SameAs(_) => summary.same += 1,
+                            _ => summary.failed += 1,
+                        }
+                        new.push(*entry);
+                    }
+                }
+            }
+            save(&new);
+            queue.clear();
+            if left > 0 {
+                break;
+            }
+        }
+        summary.measured = live.len();
+        summary.left_out = open.len().saturating_sub(summary.measured + summary.failed + summary.same);
+
+        self.add_incumbent(bench, &mut live);
+        self.rounds(bench, &mut live, until, &mut |live| tell(done, "measure", live), &mut summary);
+        self.run_off(bench, &mut live, &mut |live| tell(done, "run-off", live), &mut summary);
+        summary.interrupted = stopped();
+        summary.broken = bench.broken().cloned();
+        let entries: Vec<Entry> =
+            live.iter().filter(|l| !l.incumbent || l.finalist).map(|l| self.timing_entry(l, bench)).collect();
+        save(&entries);
+        summary
+    }
+
+    /// The configuration to compare with: the wished one, or else the first that runs. One that fails has failed for good.
+    fn choose_reference(
+        &self,
+        bench: &mut dyn Bench,
+        open: &[Config],
+        refused: &mut HashSet<Config>,
+        summary: &mut Summary,
+        save: &mut dyn FnMut(&[Entry]),
+    ) -> Option<Config> {
+        let rest = self.candidates.iter().filter(|c| **c != self.reference && !self.failed_as_reference(c));
+        let mut first_failure = None;
+        for config in std::iter::once(&self.reference).chain(rest) {
+            if self.stop.load(Relaxed) || !bench.usable() {
+                summary.interrupted = self.stop.load(Relaxed);
+                break;
+            }
+            let compiled = bench.compile(std::slice::from_ref(config)).pop();
+            let result = match compiled {
+                Some(Ok(_)) => bench.reference(config),
+                Some(Err(failure)) => Err(failure),
+                None => Err(Failure::new(FailureKind::Compile, "no answer")),
+            };
+            match result {
+                Ok(()) => return Some(config.clone()),
+                Err(_) if bench.broken().is_some() => {
+                    summary.broken = bench.broken().cloned();
+                    break;
+                }
+                Err(failure) => {
+                    if open.contains(config) && refused.insert(config.clone()) {
+                        summary.failed += 1;
+                        save(&[self.entry(config, Outcome::Failed(failure.clone()), None)]);
+                    }
+                    first_failure.get_or_insert(failure);
+                }
+            }
+        }
+        summary.hopeless = first_failure;
+        summary.left_out = open.len().saturating_sub(summary.failed);
+        None
+    }
+
+    fn failed_as_reference(&self, config: &Config) -> bool {
+        matches!(self.record.entry(config), Some(Entry { outcome: Outcome::Failed(_), .. })) && !self.settings.force
+    }
+
+    fn try_one(
+        &self,
+        bench: &mut dyn Bench,
+        config: &Config,
+        compiled: Result<Facts, Failure>,
+        codes: &mut HashMap<String, Config>,
+        fastest: f64,
+    ) -> Result<Live, Box<Entry>> {
+        let fail = |f: Failure, facts| Box::new(self.entry(config, Outcome::Failed(f), facts));
+        let facts = compiled.map_err(|f| fail(f, None))?;
+        if let Some(same) = codes.get(&facts.code) {
+            return Err(Box::new(self.entry(config, Outcome::SameAs(same.clone()), Some(facts))));
+        }
+        bench.check(config).map_err(|f| fail(f, Some(facts.clone())))?;
+        // The first launch was the check; one more warms up and says how long a sample may be.
+        let mut samples = bench.sample(config, 1).map_err(|f| fail(f, Some(facts.clone())))?;
+        if !eliminate::is_out(&samples, fastest, 1) {
+            samples = bench.sample(config, runs_for(median(&samples))).map_err(|f| fail(f, Some(facts.clone())))?;
+        }
+        codes.insert(facts.code.clone(), config.clone());
+        let out_in_round = eliminate::is_out(&samples, fastest, 1).then_some(1);
+        Ok(Live {
+            config: config.clone(),
+            facts,
+            samples,
+            out_in_round,
+            finalist: false,
+            corrected: None,
+            incumbent: false,
+        })
+    }
+
+    /// The best of before takes part if something new comes close to it, for times of two sessions cannot be compared.
+    fn add_incumbent(&self, bench: &mut dyn Bench, live: &mut Vec<Live>) {
+        let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
+        let Some(entry) = self.record.winner() else { return };
+        let known = entry.median().unwrap_or(f64::INFINITY);
+        let present = live.iter().any(|l| l.config == entry.config);
+        if present || !self.candidates.contains(&entry.config) || fastest > known * 1.5 || !bench.usable() {
+            return;
+        }
+        let mut time = || {
+            let facts = bench.compile(std::slice::from_ref(&entry.config)).pop()?.ok()?;
+            bench.sample(&entry.config, 1).ok()?;
+            Some((facts, bench.sample(&entry.config, runs_for(known)).ok()?))
+        };
+        if let Some((facts, samples)) = time() {
+            let config = entry.config.clone();
+            live.push(Live {
+                config,
+                facts,
+                samples,
+                out_in_round: None,
+                finalist: false,
+                corrected: None,
+                incumbent: true,
+            });
+        }
+    }
+
+    /// Samples what is left in turns, giving up what is slow.
+    fn rounds(
+        &self,
+        bench: &mut dyn Bench,
+        live: &mut [Live],
+        until: Instant,
+        tell: &mut dyn FnMut(&[Live]),
+        summary: &mut Summary,
+    ) {
+        for round in 2..=eliminate::ROUNDS {
+            let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
+            for l in live.iter_mut().filter(|l| l.out_in_round.is_none()) {
+                if eliminate::is_out(&l.samples, fastest, round - 1) {
+                    l.out_in_round = Some(round - 1);
+                }
+            }
+            let staying: Vec<usize> = (0..live.len()).filter(|&i| live[i].out_in_round.is_none()).collect();
+            if staying.len() < 2 {
+                return;
+            }
+            for k in runoff::order(staying.len(), round) {
+                if self.stop.load(Relaxed) || Instant::now() >= until || !bench.usable() {
+                    return;
+                }
+                tell(live);
+                self.sample_more(bench, live, staying[k], summary);
+            }
+        }
+    }
+
+    fn run_off(&self, bench: &mut dyn Bench, live: &mut [Live], tell: &mut dyn FnMut(&[Live]), summary: &mut Summary) {
+        let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
+        let mut order: Vec<usize> = (0..live.len()).filter(|&i| live[i].out_in_round.is_none()).collect();
+        order.retain(|&i| median(&live[i].samples) <= fastest * runoff::CLOSE);
+        order.sort_by(|&a, &b| median(&live[a].samples).total_cmp(&median(&live[b].samples)));
+        order.truncate(runoff::FINALISTS);
+        if order.len() < 2 {
+            return;
+        }
+        // Long launches get fewer rounds: their times are steady.
+        let rounds = if fastest > 50_000.0 { 3 } else { runoff::ROUNDS };
+        let mut medians: Vec<Vec<f64>> = Vec::new();
+        for round in 0..rounds {
+            let mut now = vec![f64::NAN; order.len()];
+            for k in runoff::order(order.len(), round) {
+                if self.stop.load(Relaxed) || !bench.usable() {
+                    return;
+                }
+                tell(live);
+                let i = order[k];
+                let from = live[i].samples.len();
+                if !self.sample_more(bench, live, i, summary) {
+                    return;
+                }
+                now[k] = median(&live[i].samples[from..]);
+            }
+            medians.push(now);
+        }
+        summary.finalists = order.len();
+        for (&i, corrected) in order.iter().zip(runoff::paired(&medians)) {
+            live[i].finalist = true;
+            live[i].corrected = Some(corrected);
+        }
+    }
+
+    /// Adds samples; a candidate that fails only now is out, with what it had.
+    fn sample_more(&self, bench: &mut dyn Bench, live: &mut [Live], i: usize, summary: &mut Summary) -> bool {
+        let runs = runs_for(median(&live[i].samples));
+        match bench.sample(&live[i].config, runs) {
+            Ok(more) => {
+                live[i].samples.extend(more);
+                true
+            }
+            // What it had still counts.
+            Err(_) if bench.broken().is_some() => false,
+            Err(_) => {
+                live[i].samples = vec![f64::INFINITY];
+                live[i].out_in_round = Some(0);
+                summary.failed += 1;
+                false
+            }
+        }
+    }
+
+    fn timing_entry(&self, l: &Live, bench: &dyn Bench) -> Entry {
+        let outcome = if l.samples.iter().all(|s| s.is_finite()) {
+            Outcome::Measured(Timing {
+                median_us: l.corrected.unwrap_or_else(|| median(&l.samples)),
+                min_us: l.samples.iter().copied().fold(f64::INFINITY, f64::min),
+                p20_us: quantile(&l.samples, 0.2),
+                p80_us: quantile(&l.samples, 0.8),
+                samples: l.samples.len(),
+                eliminated_in_round: l.out_in_round,
+                finalist: l.finalist,
+                cache: bench.policy(),
+            })
+        } else {
+            Outcome::Failed(Failure::new(FailureKind::Launch, "it ran at first, but failed when it was timed again"))
+        };
+        self.entry(&l.config, outcome, Some(l.facts.clone()))
+    }
+
+    fn entry(&self, config: &Config, outcome: Outcome, facts: Option<Facts>) -> Entry {
+        Entry { config: config.clone(), outcome, facts, problem: self.problem.clone(), at: now() }
+    }
+}
