@@ -1,0 +1,118 @@
+//! Random functions: the host, single kernels and fused kernels must agree.
+
+use crate::common::assert_close;
+use tilewright_graph_lowering::{DType, Options, Tensor, compile};
+
+/// Reproducible choices.
+#[derive(Clone)]
+struct Choices(u64);
+
+impl Choices {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n
+    }
+}
+
+/// One random operation on what there is.
+fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
+    let pick = |c: &mut Choices| all[all.len() - 1 - c.below(all.len().min(6))].clone();
+    let x = pick(c);
+    let r = x.rank();
+    let axis = c.below(r.max(1));
+    match c.below(22) {
+        0 => x.sin(),
+        1 => x.tanh(),
+        2 => x.abs().sqrt(),
+        3 => x.relu(),
+        4 | 5 => &x + broadcastable(c, all, &x),
+        6 => &x * broadcastable(c, all, &x),
+        7 => x.maximum(&broadcastable(c, all, &x)),
+        8 => x.gt(&broadcastable(c, all, &x)).where_(&x, &x.neg()),
+        9 if r > 0 => x.sum(&[axis]) * 0.25,
+        10 if r > 0 => x.max(&[axis]),
+        11 if r > 0 => x.softmax(axis),
+        12 if r > 0 => {
+            let mut dims = x.dims();
+            dims[axis] = 1;
+            &x - x.mean(&[axis]).reshape(&dims)
+        }
+        13 if r > 1 => {
+            let mut perm: Vec<usize> = (0..r).collect();
+            perm.swap(axis, c.below(r));
+            x.permute(&perm)
+        }
+        14 => {
+            let n = x.elements();
+            let d = (1..=n).filter(|d| n.is_multiple_of(*d)).nth(c.below(2)).unwrap_or(1);
+            x.reshape(&[d, n / d])
+        }
+        15 if r > 0 && x.dims()[axis] > 1 => x.narrow(axis, 1, x.dims()[axis]),
+        16 if r > 0 && r < 4 => {
+            let mut low = vec![0; r];
+            low[axis] = 1;
+            x.pad(&low, &vec![c.below(2); r], 0.5)
+        }
+        17 if r > 0 && x.dims()[axis] < 8 => Tensor::cat(&[&x, &x.cos()], axis),
+        18 if r == 2 => x.matmul(&x.transpose()) * 0.2,
+        19 if r > 0 => x.cumsum(axis) * 0.2,
+        20 if r > 0 && x.dims()[0] > 1 => x.gather_rows(&Tensor::vector(&[1i32, 0, 1])),
+        21 if r < 3 => x.unsqueeze(0).broadcast_to(&[&[2], &x.dims()[..]].concat()),
+        _ => &x * 0.5 + 0.1,
+    }
+}
+
+/// A tensor that goes with `x` without growing it.
+fn broadcastable(c: &mut Choices, all: &[Tensor], x: &Tensor) -> Tensor {
+    let dims = x.dims();
+    let fits = |t: &&Tensor| {
+        let d = t.dims();
+        d.len() <= dims.len() && d.iter().rev().zip(dims.iter().rev()).all(|(a, b)| a == b || *a == 1)
+    };
+    let candidates: Vec<&Tensor> = all.iter().filter(fits).collect();
+    candidates.get(c.below(candidates.len().max(1))).map_or_else(|| x.clone(), |t| (*t).clone())
+}
+
+/// A random function of two tensors.
+fn program(seed: u64, inputs: &(Tensor, Tensor)) -> Vec<Tensor> {
+    let mut c = Choices(seed);
+    let mut all = vec![inputs.0.clone(), inputs.1.clone()];
+    for _ in 0..4 + c.below(10) {
+        let next = grow(&mut c, &all);
+        if next.elements() <= 600 {
+            all.push(next);
+        }
+    }
+    let mut out = vec![all[all.len() - 1].clone()];
+    for _ in 0..c.below(3) {
+        out.push(all[c.below(all.len())].clone());
+    }
+    out
+}
+
+fn inputs(seed: u64) -> (Tensor, Tensor) {
+    let mut c = Choices(seed ^ 0x5555);
+    let (a, b) = (1 + c.below(7), 1 + c.below(9));
+    (crate::common::noise(seed + 1, &[a, b]), crate::common::noise(seed + 2, &[b]))
+}
+
+#[test]
+fn three_hundred_random_graphs_agree() {
+    let first: u64 = std::env::var("TILEWRIGHT_FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    for seed in first..first + 300 {
+        let x = inputs(seed);
+        let f = |x: &(Tensor, Tensor)| program(seed, x);
+        let expected = f(&x);
+        for (way, options) in
+            [("unfused", Options::new().device("cpu").fusion(false)), ("fused", Options::new().device("cpu"))]
+        {
+            let compiled = compile(f, options).unwrap();
+            let got = compiled.call(&x).unwrap_or_else(|e| panic!("seed {seed}, {way}: {e}"));
+            for (g, e) in got.iter().zip(&expected) {
+                assert_eq!(g.dtype(), DType::F32);
+                let what = format!("seed {seed}, {way}\n{}\n{}", compiled.graph().unwrap(), compiled.explain());
+                assert_close(&what, g, e, 2e-4);
+            }
+        }
+    }
+}
