@@ -608,8 +608,8 @@ impl Emit<'_> {
             return Ok(loaded);
         }
         let full = self.b.broadcast(value, Shape::new(self.shape(|v| side.contains(&v))))?;
-        // Lanes beyond the end of k must be 0, which only loads see to.
-        let full = if self.unflat.contains_key(&value) { full } else { self.masked(full, Constant(0))? };
+        // Lanes beyond the end of k must be 0, which only loads that have k see to.
+        let full = self.masked(full, Constant(0))?;
         self.b.reshape(full, Shape::new(shape.to_vec()))
     }
 

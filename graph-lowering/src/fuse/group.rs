@@ -105,6 +105,8 @@ struct Planner<'g> {
     fusion: bool,
     /// Longest reduced extent kept in one tile.
     row_limit: usize,
+    /// Pointwise nodes that are computed anew in every kernel that needs them.
+    cheap: Vec<bool>,
     groups: Vec<Option<Group>>,
     member: BTreeMap<NodeId, usize>,
     /// For assembled tensors: the groups that write their parts.
@@ -121,6 +123,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         graph,
         fusion,
         row_limit,
+        cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
         groups: Vec::new(),
         member: BTreeMap::new(),
         writers: BTreeMap::new(),
@@ -162,7 +165,7 @@ impl<'g> Planner<'g> {
         match self.op(node).class() {
             Class::Create | Class::View => true,
             // Single numbers are cheaper to compute than to read.
-            Class::Pointwise => self.graph.ty(node).elements() == 1,
+            Class::Pointwise => self.cheap[node.index()] || self.graph.ty(node).elements() == 1,
             _ => false,
         }
     }
@@ -223,6 +226,9 @@ impl<'g> Planner<'g> {
     }
 
     fn add(&mut self, node: NodeId) -> Result<(), String> {
+        if self.cheap[node.index()] {
+            return Ok(());
+        }
         let mut candidates: Vec<usize> = Vec::new();
         if self.fusion && self.op(node).class() != Class::Dot {
             let mut seen = HashSet::new();
@@ -515,6 +521,34 @@ impl<'g> Planner<'g> {
             order.into_iter().filter_map(|g| self.groups[g].take()).filter(|g| !g.stores.is_empty()).collect();
         Ok(self.plan)
     }
+}
+
+/// Pointwise nodes that cost less to compute than to store and read: a few operations on made-up tensors (masks, positions),
+/// and widening casts of inputs.
+fn cheap(graph: &Graph) -> Vec<bool> {
+    const MOST: u32 = 8;
+    // Operations since nothing, for nodes that need no input.
+    let mut made: Vec<Option<u32>> = Vec::with_capacity(graph.nodes.len());
+    let mut cheap = Vec::with_capacity(graph.nodes.len());
+    for (_, node) in graph.nodes.iter() {
+        let sum = node.args.iter().try_fold(0u32, |n, a| Some(n + made[a.index()]?));
+        let own = match node.op.class() {
+            Class::Create => Some(0),
+            Class::View => sum,
+            Class::Pointwise => sum.map(|n| n + 1).filter(|&n| n <= MOST),
+            _ => None,
+        };
+        let widening = matches!(node.op, Op::Cast(_)) && {
+            let mut source = node.args[0];
+            while graph.nodes[source].op.class() == Class::View {
+                source = graph.nodes[source].args[0];
+            }
+            graph.nodes[source].op == Op::Input && graph.ty(source).dtype.bytes() < node.ty.dtype.bytes()
+        };
+        made.push(own);
+        cheap.push(node.op.class() == Class::Pointwise && (own.is_some() || widening));
+    }
+    cheap
 }
 
 /// How a node that no group has is read.

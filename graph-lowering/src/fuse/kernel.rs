@@ -215,9 +215,19 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
 }
 
 fn add_param(body: &mut Body, node: NodeId, prefix: &str, access: Access, place: &Affine) -> usize {
-    let variables: Vec<usize> = place.terms.keys().copied().collect();
+    let mut variables: Vec<usize> = place.terms.keys().copied().collect();
+    if access.writes() && body.group.dot.is_some() {
+        // The tile of a matrix product has rows and columns, also where the tensor has but one.
+        let n = body.variables.len();
+        for v in [n - 3, n - 1] {
+            if !variables.contains(&v) {
+                variables.push(v);
+            }
+        }
+        variables.sort_unstable();
+    }
     let mut dims: Vec<usize> = variables.iter().map(|&v| body.variables[v].extent).collect();
-    let mut strides: Vec<isize> = variables.iter().map(|&v| place.of(v) as isize).collect();
+    let mut strides: Vec<isize> = variables.iter().map(|&v| place.of(v).max(1) as isize).collect();
     if dims.is_empty() {
         (dims, strides) = (vec![1], vec![1]);
     }

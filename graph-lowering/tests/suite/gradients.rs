@@ -30,7 +30,8 @@ fn conventions_at_the_edges() {
     let g = gradient("where", log, &[0.0, -1.0, 2.0]);
     same(&g, &[f64::NAN, 0.0, 0.5]);
     assert!(g[1].is_sign_negative(), "0 / -1 is -0");
-    same(&gradient("sigmoid", Tensor::sigmoid, &[100.0, -100.0, 0.0]), &[0.0, 0.0, 0.25]);
+    let g = gradient("sigmoid", Tensor::sigmoid, &[100.0, -100.0, 0.0]);
+    assert!(g[0] < 1e-40 && g[1] < 1e-40 && g[2] == 0.25, "{g:?}");
     same(&gradient("softplus", Tensor::softplus, &[100.0]), &[1.0]);
     let spread = |x: &Tensor| x.broadcast_to(&[3, 2]) * Tensor::arange(DType::F32, 6).reshape(&[3, 2]);
     same(&gradient("expand", spread, &[1.0, 1.0]), &[6.0, 9.0]);
