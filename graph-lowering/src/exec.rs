@@ -5,6 +5,7 @@ use crate::fuse::{self, kernel::Kernel};
 use crate::graph::{Graph, NodeId, TensorType};
 use crate::literal::Literal;
 use crate::prim::{Class, Op};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tilewright_runtime::{Buffer, Device, DeviceKind, KernelArg, Launch};
@@ -124,9 +125,8 @@ impl Executable {
         }
         for (i, kernel) in self.kernels.iter().enumerate() {
             for p in &kernel.params {
-                if !buffers.contains_key(&p.node) {
-                    let buffer = self.alloc(p.node)?;
-                    buffers.insert(p.node, buffer);
+                if let Entry::Vacant(place) = buffers.entry(p.node) {
+                    place.insert(self.alloc(p.node)?);
                 }
             }
             self.launch(kernel, &buffers)?;

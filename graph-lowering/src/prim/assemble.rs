@@ -117,7 +117,9 @@ impl Primitive for Cat {
         for &t in &args[1..] {
             let others = |t: &TensorType| {
                 let mut t = t.clone();
-                t.dims.get_mut(self.axis).map(|d| *d = 0);
+                if let Some(d) = t.dims.get_mut(self.axis) {
+                    *d = 0;
+                }
                 t
             };
             if others(t) != others(first) {

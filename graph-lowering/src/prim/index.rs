@@ -95,7 +95,7 @@ impl Primitive for ScatterAdd {
     }
     fn vjp(&self, args: &[Tensor], _: &Tensor, g: &Tensor) -> Vec<Option<Tensor>> {
         let (index, dims) = (&args[1], args[0].dims());
-        let inside = index.ge(0.0).and(&index.lt(self.rows as f64));
+        let inside = index.ge(0.0).and(index.lt(self.rows as f64));
         let axes: Vec<usize> = (0..index.rank()).collect();
         let picked = g.gather_rows(index);
         vec![Some(inside.broadcast_in_dim(&dims, &axes).where_(&picked, 0.0)), None]
@@ -115,6 +115,6 @@ impl Primitive for ScatterAdd {
         let spread = updates.permute(&order).broadcast_in_dim(&dims, &axes);
         let number = Tensor::iota(index.dtype(), &dims, 0);
         let mine = index.broadcast_in_dim(&dims, &[last]).eq_(&number);
-        Some(mine.where_(&spread, &spread.zeros_like()).reduce_strict(ReduceOp::Sum, &[last]))
+        Some(mine.where_(&spread, spread.zeros_like()).reduce_strict(ReduceOp::Sum, &[last]))
     }
 }

@@ -103,7 +103,7 @@ impl Primitive for BinaryOp {
         let chosen = |better: Tensor, tie: Tensor| {
             let half = g * 0.5;
             let zero = g.zeros_like();
-            let first = better.where_(g, &tie.where_(&half, &zero));
+            let first = better.where_(g, tie.where_(&half, &zero));
             let second = g - &first;
             vec![Some(first), Some(second)]
         };

@@ -134,7 +134,7 @@ impl Primitive for Reduce {
             ReduceOp::Sum => Some(spread(g)),
             // The greatest elements share the gradient evenly.
             ReduceOp::Max | ReduceOp::Min => {
-                let chosen = x.eq_(&spread(out)).cast(x.dtype());
+                let chosen = x.eq_(spread(out)).cast(x.dtype());
                 let count = chosen.reduce_strict(ReduceOp::Sum, &self.axes);
                 Some(chosen * spread(&(g / count)))
             }

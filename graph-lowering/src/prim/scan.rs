@@ -39,7 +39,7 @@ impl Primitive for Cumsum {
         let n = out.dims[self.axis];
         let inner: usize = out.dims[self.axis + 1..].iter().product();
         let mut result = x.clone();
-        let lines = if n == 0 { 0 } else { out.elements() / n };
+        let lines = out.elements().checked_div(n).unwrap_or(0);
         for line in 0..lines {
             let base = line / inner * n * inner + line % inner;
             let (mut float, mut int) = (0.0, 0i64);

@@ -102,7 +102,7 @@ impl Tensor {
     pub fn sigmoid(&self) -> Tensor {
         let x = self.as_float();
         let positive = x.ge(0.0);
-        let e = positive.where_(&x.neg(), &x).exp();
+        let e = positive.where_(x.neg(), &x).exp();
         let one = 1.0 / (1.0 + &e);
         positive.where_(&one, &(&e * &one))
     }
@@ -134,7 +134,7 @@ impl Tensor {
         let x = self.as_float();
         let large = x.gt(20.0);
         let small = large.where_(0.0, &x);
-        large.where_(&x, &(small.exp() + 1.0).log())
+        large.where_(&x, (small.exp() + 1.0).log())
     }
 
     /// -1, 0 or 1; 0 for NaN.
@@ -149,7 +149,7 @@ impl Tensor {
     #[track_caller]
     pub fn clamp(&self, lo: impl Operand, hi: impl Operand) -> Tensor {
         let (lo, hi) = (lo.operand(self), hi.operand(self));
-        self.le(&lo).where_(&lo, &self.ge(&hi).where_(&hi, self))
+        self.le(&lo).where_(&lo, self.ge(&hi).where_(&hi, self))
     }
 
     /// `value` where `mask` holds, else `x`.

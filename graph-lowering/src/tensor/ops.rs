@@ -268,7 +268,7 @@ impl Tensor {
         }
         // By way of the exact remainder: 1.0 / 0.1 rounds to 10, though 0.1 goes only 9 times into 1.
         let rest = x.rem_(&y);
-        let opposite = rest.lt(0.0).xor(&y.lt(0.0)).and(&rest.ne_(0.0));
+        let opposite = rest.lt(0.0).xor(y.lt(0.0)).and(rest.ne_(0.0));
         let quotient = (x - &rest) / y;
         let quotient = opposite.where_(&(&quotient - 1.0), &quotient);
         quotient.round()

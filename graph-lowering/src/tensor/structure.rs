@@ -89,14 +89,22 @@ impl<T: Structure> Structure for Option<T> {
     }
 }
 
+impl Structure for () {
+    fn flatten(&self, _: &mut Vec<Tensor>) {}
+    fn rebuild(&self, _: &mut dyn Iterator<Item = Tensor>) -> Self {}
+    fn describe(&self, out: &mut String) {
+        out.push_str("()");
+    }
+}
+
 macro_rules! tuples {
     ($(($($name:ident $index:tt),*);)*) => { $(
         impl<$($name: Structure),*> Structure for ($($name,)*) {
-            fn flatten(&self, _out: &mut Vec<Tensor>) {
-                $(self.$index.flatten(_out);)*
+            fn flatten(&self, out: &mut Vec<Tensor>) {
+                $(self.$index.flatten(out);)*
             }
-            fn rebuild(&self, _tensors: &mut dyn Iterator<Item = Tensor>) -> Self {
-                ($(self.$index.rebuild(_tensors),)*)
+            fn rebuild(&self, tensors: &mut dyn Iterator<Item = Tensor>) -> Self {
+                ($(self.$index.rebuild(tensors),)*)
             }
             fn describe(&self, out: &mut String) {
                 out.push('(');
@@ -108,7 +116,6 @@ macro_rules! tuples {
 }
 
 tuples! {
-    ();
     (A 0);
     (A 0, B 1);
     (A 0, B 1, C 2);

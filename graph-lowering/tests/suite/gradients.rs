@@ -26,7 +26,7 @@ fn conventions_at_the_edges() {
     same(&gradient("prod", |x| x.prod(&[0]), &[0.0, 2.0, 3.0]), &[6.0, 0.0, 0.0]);
     same(&gradient("prod", |x| x.prod(&[0]), &[0.0, 0.0, 3.0]), &[0.0, 0.0, 0.0]);
     same(&gradient("square", |x| x * x, &[0.0]), &[0.0]);
-    let log = |x: &Tensor| x.gt(0.0).where_(&x.log(), 0.0);
+    let log = |x: &Tensor| x.gt(0.0).where_(x.log(), 0.0);
     let g = gradient("where", log, &[0.0, -1.0, 2.0]);
     same(&g, &[f64::NAN, 0.0, 0.5]);
     assert!(g[1].is_sign_negative(), "0 / -1 is -0");
