@@ -29,8 +29,10 @@
 //! | [`dsl`] | the language: `#[kernel]`, `#[device_fn]`, tiles, views, pointers, and everything that can be done with them |
 //! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
 //! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
+//! | [`graph`] | tensors, `compile`, gradients: functions of tensors as fused generated kernels |
 //! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
 
 pub use tilewright_compiler as compiler;
+pub use tilewright_graph_lowering as graph;
 pub use tilewright_kernels as kernels;
 pub use tilewright_runtime::*;

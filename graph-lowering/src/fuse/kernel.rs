@@ -368,7 +368,10 @@ impl Kernel {
     /// # Errors
     /// A broken invariant of the generator.
     pub fn source(&self) -> Result<String> {
-        let function = emit::function(&self.body, &Specialization::general())?;
+        let mut function = emit::function(&self.body, &Specialization::general())?;
+        // What is computed twice or for nothing is not worth reading.
+        tilewright_compiler::passes::cse::run(&mut function);
+        tilewright_compiler::passes::dce::run(&mut function);
         let mut header = String::new();
         for node in self.nodes() {
             let data = &self.body.graph.nodes[node];

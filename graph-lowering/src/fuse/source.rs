@@ -23,7 +23,9 @@ pub fn source(func: &Function, access: &[Access]) -> Result<String> {
         };
         let kind = if access.get(i).is_some_and(|a| a.writes()) { "Out" } else { "In" };
         params.push(format!("{}: {kind}<{dtype}, {rank}>", p.name));
-        s.views.insert(func.flat_params(i)[0], i);
+        let base = func.flat_params(i)[0];
+        s.views.insert(base, i);
+        s.names.insert(base, format!("{}.ptr()", p.name));
     }
     s.region(func.body)?;
     Ok(format!("#[kernel]\nfn {}({}) {{\n{}}}\n", func.name, params.join(", "), s.out))
@@ -56,6 +58,16 @@ impl Source<'_> {
         Ok(())
     }
 
+    /// Is the value used as the step of loops alone?
+    fn only_step(&self, v: Value) -> bool {
+        let mut only = true;
+        self.func.walk(self.func.body, &mut |op| {
+            let data = &self.func.ops[op];
+            only &= data.operands.iter().enumerate().all(|(i, &o)| o != v || (data.op == Op::For && i == 2));
+        });
+        only
+    }
+
     fn shape(&self, v: Value) -> String {
         self.func.ty(v).shape.to_string()
     }
@@ -73,6 +85,14 @@ impl Source<'_> {
         let dtype = result.map(|r| func.ty(r).dtype());
         let args = |s: &Self, list: &[Value]| list.iter().map(|&x| s.name(x)).collect::<Result<Vec<_>>>();
         let text = match &data.op {
+            // The step of a loop is a host number.
+            Op::Const(_) if result.is_some_and(|r| self.only_step(r)) => return Ok(()),
+            // Adding an offset to an address repeats the address by itself.
+            Op::Broadcast if func.ty(v[0]).elem.is_ptr() => {
+                let base = self.name(v[0])?;
+                self.names.extend(result.map(|r| (r, base)));
+                return Ok(());
+            }
             Op::ProgramId { axis } => format!("program_id({axis})"),
             Op::Const(c) => {
                 let r = result.ok_or_else(|| Error::Internal("a constant without a result".into()))?;
@@ -120,7 +140,7 @@ impl Source<'_> {
             Op::Reshape => {
                 format!("reshape({}, {})", self.name(v[0])?, result.map_or_else(String::new, |r| self.shape(r)))
             }
-            Op::PtrAdd => format!("{}.ptr() + {}", self.view(v[0])?, self.name(v[1])?),
+            Op::PtrAdd => format!("{} + {}", self.name(v[0])?, self.name(v[1])?),
             Op::Load => {
                 let a = args(self, v)?;
                 format!("{}.load_or({}, {})", a[0], a.get(1).map_or("", |m| m), a.get(2).map_or("", |o| o))
