@@ -10,3 +10,4 @@ mod generated;
 mod golden;
 mod gradients;
 mod kernels;
+mod model;
