@@ -1,5 +1,6 @@
 //! Groups of nodes and how they grow.
 
+use super::kernel::Uses;
 use super::map::{self, Affine};
 use crate::graph::{Graph, NodeId};
 use crate::prim::assemble::Place;
@@ -24,8 +25,11 @@ pub struct Group {
     pub nodes: BTreeSet<NodeId>,
     /// Are the reduced variables too long for one tile, so that the kernel loops over them?
     pub looped: bool,
-    /// The matrix product, if there is one. Its space is `[batch.., m, n, k]`.
+    /// The matrix product, if there is one. Its space is `[batch.., m.., n, k]`.
     pub dot: Option<NodeId>,
+    /// How many variables make up the rows of the matrix product: several if its result is reshaped to `[m.., n]`, so that
+    /// what follows in these extents is part of the same kernel.
+    pub row_variables: usize,
     /// What it stores, and where.
     pub stores: Vec<Store>,
     /// Tensors read from memory.
@@ -72,7 +76,16 @@ impl Group {
     /// those that are not reduced (with or without extents of 1 for the others).
     pub fn place(&self, dims: &[usize]) -> Option<Vec<Affine>> {
         let variable = |i: usize| if self.space[i] == 1 { Affine::default() } else { Affine::variable(i) };
-        if dims == self.space && self.dot.is_none() {
+        if self.dot.is_some() {
+            let (n, rows) = (self.space.len() - 2, self.rows());
+            if dims == &self.space[..=n] {
+                return Some((0..=n).map(variable).collect());
+            }
+            let product = self.space[rows.clone()].iter().product();
+            let joined = self.row_variables > 1 && dims == [product, self.space[n]];
+            return joined.then(|| canonical(&[self.row(), variable(n)], &self.space));
+        }
+        if dims == self.space {
             return Some((0..dims.len()).map(variable).collect());
         }
         if self.reduced.is_empty() {
@@ -87,6 +100,26 @@ impl Group {
             return Some((0..dims.len()).map(at).collect());
         }
         None
+    }
+}
+
+impl Group {
+    /// The variables that make up the rows of a matrix product.
+    pub(super) fn rows(&self) -> std::ops::Range<usize> {
+        let n = self.space.len() - 2;
+        n - self.row_variables..n
+    }
+
+    /// The row of a matrix product, in its variables.
+    fn row(&self) -> Affine {
+        let variables: Vec<Affine> = self.rows().map(Affine::variable).collect();
+        map::linear(&variables, &self.space[self.rows()])
+    }
+
+    /// Do all these functions step through the variables of the rows as through one?
+    fn rows_agree<'a>(&self, mut all: impl Iterator<Item = &'a Affine>) -> bool {
+        let rows: Vec<usize> = self.rows().filter(|&v| self.space[v] != 1).collect();
+        all.all(|a| rows.windows(2).all(|w| a.of(w[0]) == a.of(w[1]) * self.space[w[1]] as i64))
     }
 }
 
@@ -105,6 +138,7 @@ struct Planner<'g> {
     fusion: bool,
     /// Longest reduced extent kept in one tile.
     row_limit: usize,
+    users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
     groups: Vec<Option<Group>>,
@@ -123,6 +157,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         graph,
         fusion,
         row_limit,
+        users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
         groups: Vec::new(),
         member: BTreeMap::new(),
@@ -279,7 +314,7 @@ impl<'g> Planner<'g> {
         }
         if let Some((operand, axes)) = reduction(self.graph, node) {
             if group.dot.is_some() {
-                return Err("matrix products take no reductions".into());
+                return Err("the elements of a matrix product are spread over many programs".into());
             }
             if group.space != self.graph.ty(operand).dims {
                 return Err("the reduction goes over another space".into());
@@ -318,6 +353,14 @@ impl<'g> Planner<'g> {
         }
         if group.leaves.len() > MAX_READS {
             return Err(format!("it would read more than {MAX_READS} tensors"));
+        }
+        if group.dot.is_some() {
+            if self.op(node).class() == Class::Gather {
+                return Err("matrix products look up no rows".into());
+            }
+            if !group.rows_agree(Uses::of(self.graph, &group).all()) {
+                return Err("it goes through the rows of the matrix in another way".into());
+            }
         }
         if group.looped {
             let inner = |at: &[Affine]| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0));
@@ -411,15 +454,11 @@ impl<'g> Planner<'g> {
             group.looped = rows > self.row_limit;
             group.reduced = axes;
         } else if data.op.class() == Class::Dot {
-            group.space = data.ty.dims.clone();
-            group.space.push(self.graph.ty(data.args[0]).dims.last().copied().unwrap_or(1));
-            group.reduced = vec![group.space.len() - 1];
-            group.looped = true;
-            group.dot = Some(node);
+            group = self.dot_group(node);
         } else {
             group.space = data.ty.dims.clone();
         }
-        // The node is a member first, so that it is not taken for one that is computed anew wherever it is read.
+        // The node is a member before its operands are looked at, so that it is not taken for one that is computed anew wherever it is read.
         self.member.insert(node, self.groups.len());
         let reads = self.reads_of(node, &group).ok_or_else(|| format!("{node} = {} has no coordinates", data.op))?;
         for read in reads {
@@ -430,6 +469,37 @@ impl<'g> Planner<'g> {
         self.member.insert(node, index);
         self.groups.push(Some(group));
         Ok(index)
+    }
+
+    /// The space of a matrix product: with the rows in several variables if its result is reshaped so.
+    fn dot_group(&self, node: NodeId) -> Group {
+        let data = &self.graph.nodes[node];
+        let dims = &data.ty.dims;
+        let k = self.graph.ty(data.args[0]).dims.last().copied().unwrap_or(1);
+        let group = |kept: &[usize], row_variables: usize| Group {
+            space: [kept, &[k]].concat(),
+            reduced: vec![kept.len()],
+            nodes: BTreeSet::from([node]),
+            looped: true,
+            dot: Some(node),
+            row_variables,
+            ..Group::default()
+        };
+        let plain = group(dims, 1);
+        if !self.fusion || dims.len() != 2 {
+            return plain;
+        }
+        let wanted = self.users[node.index()].iter().find_map(|&u| match self.op(u) {
+            Op::Reshape(r) if r.dims.len() > 2 && r.dims.last() == dims.last() => Some(&r.dims),
+            _ => None,
+        });
+        let Some(kept) = wanted else { return plain };
+        let mut split = group(kept, kept.len() - 1);
+        let Some(reads) = self.reads_of(node, &split) else { return plain };
+        split.leaves = reads.into_iter().map(|r| r.node).collect();
+        let agree = split.rows_agree(Uses::of(self.graph, &split).all());
+        split.leaves.clear();
+        if agree { split } else { plain }
     }
 
     /// Sees to it that a node's values get into memory.
@@ -467,7 +537,8 @@ impl<'g> Planner<'g> {
                 start += self.graph.ty(part).dims[cat.axis];
             }
             let g = match self.member.get(&part) {
-                Some(&g) if self.fusion => g,
+                // (The rows of a matrix product must stay together.)
+                Some(&g) if self.fusion && self.groups[g].as_ref().is_some_and(|g| g.row_variables < 2) => g,
                 // An input, a view, or a tensor with a kernel of its own: a kernel that copies it.
                 _ => {
                     let space = self.graph.ty(part).dims.clone();
@@ -605,10 +676,10 @@ pub(super) fn operand_coordinates(graph: &Graph, node: NodeId, group: &Group) ->
             Some(vec![(data.args[0], canonical(&(0..group.space.len()).map(var).collect::<Vec<_>>(), &group.space))])
         }
         Class::Dot => {
-            let r = data.ty.rank();
-            let batch: Vec<Affine> = (0..r - 2).map(var).collect();
-            let with = |last: [Affine; 2]| [&batch[..], &last].concat();
-            Some(vec![(data.args[0], with([var(r - 2), var(r)])), (data.args[1], with([var(r), var(r - 1)]))])
+            let k = group.space.len() - 1;
+            let batch: Vec<Affine> = (0..group.rows().start).map(var).collect();
+            let with = |last: [Affine; 2]| canonical(&[&batch[..], &last].concat(), &group.space);
+            Some(vec![(data.args[0], with([group.row(), var(k)])), (data.args[1], with([var(k), var(k - 1)]))])
         }
         Class::Gather => {
             let at = group.place(&data.ty.dims)?;

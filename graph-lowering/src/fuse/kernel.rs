@@ -101,13 +101,39 @@ impl Body {
 
 /// Every function of the variables that matters to how they may be joined.
 #[derive(Default)]
-struct Uses {
+pub(super) struct Uses {
     reads: BTreeSet<(NodeId, Affine)>,
     tables: BTreeSet<NodeId>,
     others: BTreeSet<Affine>,
 }
 
 impl Uses {
+    /// Those of a group's nodes, without its stores.
+    pub(super) fn of(graph: &Graph, group: &Group) -> Self {
+        let mut uses = Self::default();
+        for &node in &group.nodes {
+            // Every member has coordinates; it could not have joined without.
+            let Some(mut operands) = operand_coordinates(graph, node, group) else { continue };
+            if graph.nodes[node].op.class() == Class::Gather {
+                let (table, _) = operands.remove(0);
+                uses.tables.insert(storage(graph, table));
+                if let Some(at) = group.place(&graph.ty(node).dims) {
+                    let rank = graph.ty(graph.nodes[node].args[1]).rank();
+                    uses.others.insert(linear(&at[rank..], &graph.ty(table).dims[1..]));
+                }
+            }
+            for (arg, at) in operands {
+                uses.visit(graph, group, arg, &at);
+            }
+        }
+        uses
+    }
+
+    /// All functions.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Affine> {
+        self.reads.iter().map(|(_, a)| a).chain(&self.others)
+    }
+
     fn visit(&mut self, graph: &Graph, group: &Group, node: NodeId, at: &[Affine]) {
         let at = canonical(at, &group.space);
         if group.nodes.contains(&node) {
@@ -137,22 +163,8 @@ impl Uses {
 /// # Errors
 /// A broken invariant.
 pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
-    let mut uses = Uses::default();
+    let mut uses = Uses::of(graph, group);
     let broken = |what: &str| Error::Internal(what.to_owned());
-    for &node in &group.nodes {
-        let mut operands =
-            operand_coordinates(graph, node, group).ok_or_else(|| broken("a member has no coordinates"))?;
-        if graph.nodes[node].op.class() == Class::Gather {
-            let (table, _) = operands.remove(0);
-            uses.tables.insert(storage(graph, table));
-            let at = group.place(&graph.ty(node).dims).ok_or_else(|| broken("a member has no place"))?;
-            let rank = graph.ty(graph.nodes[node].args[1]).rank();
-            uses.others.insert(linear(&at[rank..], &graph.ty(table).dims[1..]));
-        }
-        for (arg, at) in operands {
-            uses.visit(graph, group, arg, &at);
-        }
-    }
     let mut stores = Vec::new();
     for store in &group.stores {
         let dims = &graph.ty(store.node).dims;
@@ -241,28 +253,41 @@ type Joined = (Vec<Variable>, HashMap<usize, usize>);
 
 /// Joins neighbouring variables that every function steps through as through one, and drops those of extent 1.
 fn join_variables(group: &Group, uses: &Uses) -> Joined {
-    let all: Vec<&Affine> = uses.reads.iter().map(|(_, a)| a).chain(&uses.others).collect();
+    let all: Vec<&Affine> = uses.all().collect();
     let mut order: Vec<usize> = (0..group.space.len()).filter(|v| !group.reduced.contains(v)).collect();
     order.extend(&group.reduced);
+    let mut matrix = group.space.len();
     if group.dot.is_some() {
-        // [batch.., m, k, n]: the tiles of both operands are then matrices as they are.
+        // [batch.., m.., k, n]: the tiles of both operands are then matrices as they are.
         let n = group.space.len();
         order = (0..n - 2).chain([n - 1, n - 2]).collect();
+        matrix = group.rows().start;
     }
     let mut variables: Vec<Variable> = Vec::new();
     let mut last_of = HashMap::new();
     let mut previous: Option<usize> = None;
-    let matrix = |v: usize| group.dot.is_some() && v + 3 >= group.space.len();
     for v in order {
-        if group.space[v] == 1 && !matrix(v) {
+        let reduced = group.reduced.contains(&v);
+        if v >= matrix {
+            // The variables of the rows are one, whatever their extents; so are n and k.
+            let more_rows = group.rows().contains(&v) && v != matrix;
+            match variables.last_mut() {
+                Some(row) if more_rows => row.extent *= group.space[v],
+                _ => variables.push(Variable { extent: group.space[v], tile: 1, reduced }),
+            }
+            if more_rows && group.space[v] != 1 {
+                last_of.retain(|p, _| !group.rows().contains(p));
+            }
+            if group.space[v] != 1 {
+                last_of.insert(v, variables.len() - 1);
+            }
             continue;
         }
-        let reduced = group.reduced.contains(&v);
+        if group.space[v] == 1 {
+            continue;
+        }
         let joins = previous.is_some_and(|p| {
-            group.reduced.contains(&p) == reduced
-                && !matrix(v)
-                && !matrix(p)
-                && all.iter().all(|a| a.of(p) == a.of(v) * group.space[v] as i64)
+            group.reduced.contains(&p) == reduced && all.iter().all(|a| a.of(p) == a.of(v) * group.space[v] as i64)
         });
         if let (true, Some(p), Some(variable)) = (joins, previous, variables.last_mut()) {
             variable.extent *= group.space[v];

@@ -54,6 +54,10 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
             x.pad(&low, &vec![c.below(2); r], 0.5)
         }
         17 if r > 0 && x.dims()[axis] < 8 => Tensor::cat(&[&x, &x.cos()], axis),
+        18 if r == 3 => {
+            let n = x.dims()[2];
+            x.matmul(&Tensor::iota(DType::F32, &[n, n], 1).sin()) * 0.3
+        }
         18 if r == 2 => x.matmul(&x.transpose()) * 0.2,
         19 if r > 0 => x.cumsum(axis) * 0.2,
         20 if r > 0 && x.dims()[0] > 1 => x.gather_rows(&Tensor::vector(&[1i32, 0, 1])),

@@ -59,6 +59,19 @@ fn matrix_products_take_their_epilogue() {
     let batched = (noise(1, &[2, 3, 5, 8]), noise(2, &[2, 3, 8, 4]));
     let f = |(a, b): &(Tensor, Tensor)| a.matmul(b) * 2.0;
     one("batched product", &everywhere("batched product", f, &batched, 1e-5).1);
+    // Rows of several dimensions, with a residual and a bias, are one matrix.
+    let rows = (noise(1, &[3, 7, 12]), noise(2, &[5, 12]), noise(3, &[5]), noise(4, &[3, 7, 5]));
+    let f = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| r + x.linear(w, Some(b)).silu();
+    one("rows of several dimensions", &everywhere("rows", f, &rows, 1e-5).1);
+    let f = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| {
+        r.permute(&[1, 0, 2]) + x.permute(&[1, 0, 2]).linear(w, Some(b))
+    };
+    everywhere("rows in another order", f, &rows, 1e-5);
+    let f = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| {
+        let place = Tensor::iota(DType::F32, &[3, 7, 5], 1);
+        Tensor::cat(&[&(x.linear(w, Some(b)) + place), r], 1)
+    };
+    everywhere("parts of rows", f, &rows, 1e-5);
     let deep = (noise(1, &[3, 700]), noise(2, &[700, 2]));
     everywhere("long product", |(a, b): &(Tensor, Tensor)| a.matmul(b), &deep, 1e-4);
 }
