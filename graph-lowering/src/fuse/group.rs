@@ -41,7 +41,7 @@ pub struct Group {
 pub struct Store {
     /// Whose values.
     pub node: NodeId,
-    /// Into whose buffer: the node's own, or that of a tensor assembled from parts.
+    /// Into whose buffer: the node's own, that of a permutation of it, or that of a tensor assembled from parts.
     pub target: NodeId,
     /// Where in the buffer; all of it if `None`.
     pub place: Option<Place>,
@@ -504,7 +504,7 @@ impl<'g> Planner<'g> {
 
     /// Sees to it that a node's values get into memory.
     fn ensure_stored(&mut self, node: NodeId) -> Result<(), String> {
-        if self.op(node).class() == Class::Input || self.writers.contains_key(&node) {
+        if self.op(node).class() == Class::Input || self.writers.contains_key(&node) || self.store_permuted(node) {
             return Ok(());
         }
         let g = match self.member.get(&node) {
@@ -517,6 +517,17 @@ impl<'g> Planner<'g> {
             group.stores.push(store);
         }
         Ok(())
+    }
+
+    /// Stores a permutation of a group's node by the group's own kernel, in the order asked for, instead of copying it.
+    fn store_permuted(&mut self, node: NodeId) -> bool {
+        let Op::Permute(_) = self.op(node) else { return false };
+        let source = self.graph.nodes[node].args[0];
+        let Some(&g) = self.member.get(&source).filter(|_| self.fusion) else { return false };
+        let Some(group) = self.groups[g].as_mut().filter(|g| g.row_variables < 2) else { return false };
+        group.stores.push(Store { node: source, target: node, place: None });
+        self.writers.insert(node, BTreeSet::from([g]));
+        true
     }
 
     /// A tensor whose parts are stored by the kernels that compute them.

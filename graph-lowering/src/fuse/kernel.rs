@@ -173,9 +173,13 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
             uses.visit(graph, group, store.node, &at);
         }
         let steps = strides(&graph.ty(store.target).dims);
-        let place = match &store.place {
-            None => linear(&at, dims),
-            Some(p) => (0..at.len()).fold(Affine::default(), |sum, i| {
+        let place = match (&store.place, &graph.nodes[store.target].op) {
+            (None, Op::Permute(p)) if store.node != store.target => {
+                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+            }
+            (None, _) => linear(&at, dims),
+            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
                 let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
                 sum.add(&coordinate.scale(steps[i] as i64))
             }),

@@ -77,6 +77,19 @@ fn matrix_products_take_their_epilogue() {
 }
 
 #[test]
+fn permutations_are_stored_as_asked() {
+    let x = (noise(1, &[9, 12]), noise(2, &[12, 5]));
+    let f = |(a, b): &(Tensor, Tensor)| (a.matmul(b).transpose(), a.exp().transpose());
+    let (_, e) = everywhere("transposed results", f, &x, 1e-5);
+    assert_eq!(e.kernels, 2, "{e}");
+    let f = |(a, b): &(Tensor, Tensor)| {
+        let p = a.matmul(b);
+        (p.transpose().reshape(&[15, 3]) + 1.0, p.clone(), p.transpose())
+    };
+    everywhere("both orders", f, &x, 1e-5);
+}
+
+#[test]
 fn attention_agrees() {
     let x = (noise(1, &[2, 3, 9, 8]), noise(2, &[2, 3, 9, 8]), noise(3, &[2, 3, 9, 8]));
     let f = |(q, k, v): &(Tensor, Tensor, Tensor)| q.attention(k, v, None, true, None);
