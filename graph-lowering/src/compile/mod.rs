@@ -16,6 +16,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_compiler::error::Loc;
 
+/// Most graphs kept for one function; the oldest is dropped for another.
+const MOST_GRAPHS: usize = 64;
+
 /// A function that runs as captured graphs.
 pub struct Compiled<F, I, O> {
     f: F,
@@ -142,6 +145,13 @@ where
             Entry { guard: guard.to_owned(), program: Some(program), graph, captured: captured.captured, template }
         };
         let entry = Arc::new(entry);
+        if state.entries.len() == MOST_GRAPHS {
+            let oldest = state.entries.remove(0);
+            state
+                .explanation
+                .recompiles
+                .push(format!("more than {MOST_GRAPHS} graphs: that for {} was dropped", oldest.guard));
+        }
         state.entries.push(entry.clone());
         Ok(entry)
     }

@@ -63,6 +63,18 @@ impl Reduce {
     }
 }
 
+/// Elements up to which a reduction of everything stays in one program.
+const ONE_PROGRAM: usize = 1 << 14;
+
+impl Reduce {
+    /// Is it a reduction of so many elements to one number that several programs should share it? Sums of halves are not
+    /// split: the sums of the parts would be rounded.
+    pub(crate) fn is_split(&self, x: &TensorType) -> bool {
+        let rounds = matches!(self.op, ReduceOp::Sum | ReduceOp::Prod) && matches!(x.dtype, DType::F16 | DType::BF16);
+        self.axes.len() == x.rank() && x.elements() > ONE_PROGRAM && !rounds
+    }
+}
+
 fn check_axes(x: &TensorType, axes: &[usize]) -> Result<(), String> {
     if !axes.windows(2).all(|w| w[0] < w[1]) || axes.iter().any(|&a| a >= x.rank()) {
         return Err(format!("{axes:?} are not distinct axes of {x}"));
@@ -153,6 +165,24 @@ impl Primitive for Reduce {
     }
     fn flops(&self, args: &[&TensorType], _: &TensorType) -> u64 {
         args[0].elements() as u64
+    }
+    /// Rows first, each by a program of its own, then the results of the rows.
+    fn decompose(&self, args: &[Tensor]) -> Option<Tensor> {
+        const ROWS: usize = 16;
+        let x = &args[0];
+        if !self.is_split(x.ty()) {
+            return None;
+        }
+        let (dims, n) = (x.dims(), x.elements());
+        let last = dims.len() - 1;
+        let x = if n / dims[last] >= ROWS {
+            x.clone()
+        } else {
+            let rows = (ROWS..=32 * ROWS).rev().find(|r| n.is_multiple_of(*r))?;
+            x.reshape(&[rows, n / rows])
+        };
+        let last = x.rank() - 1;
+        Some(x.reduce_strict(self.op, &[last]).reduce_strict(self.op, &(0..last).collect::<Vec<_>>()))
     }
 }
 

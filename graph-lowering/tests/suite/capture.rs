@@ -30,6 +30,16 @@ fn graphs_are_captured_once_for_each_kind_of_arguments() {
 }
 
 #[test]
+fn the_oldest_of_many_graphs_is_dropped() {
+    let f = compile(|x: &(Tensor, usize)| &x.0 + x.1, cpu().backend("interpreter")).unwrap();
+    for i in 0..70 {
+        assert_eq!(f.call(&(Tensor::vector(&[1i32]), i)).unwrap().to_vec::<i32>().unwrap(), [1 + i as i32]);
+    }
+    assert_eq!(f.explain().graphs, 70);
+    assert!(f.explain().to_string().contains("more than 64 graphs"));
+}
+
+#[test]
 fn structs_and_their_numbers_are_guarded() {
     let f = compile(|l: &Layer| &l.weight * l.scale + l.bias.clone().unwrap_or(Tensor::scalar(0.0f32)), cpu()).unwrap();
     let layer = Layer { weight: Tensor::vector(&[1.0f32, 2.0]), bias: None, scale: 2.0 };

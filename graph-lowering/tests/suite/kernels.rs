@@ -110,6 +110,13 @@ fn long_rows_are_read_in_pieces() {
     everywhere("layer norm of long rows", |x: &Tensor| x.layer_norm(None, None, 1e-5), &x, 1e-4);
     everywhere("argmax of long rows", |x: &Tensor| (x.argmax(1), x.argmin(1), x.max(&[1])), &x, 0.0);
     everywhere("sum of all", |x: &Tensor| x.sum(&[0, 1]), &x, 1e-4);
+    everywhere(
+        "sum and maximum of a matrix",
+        |x: &Tensor| (x.exp().sum(&[0, 1]), x.max(&[0, 1])),
+        &noise(3, &[130, 200]),
+        1e-4,
+    );
+    everywhere("sum of a prime number", |x: &Tensor| x.sum(&[0]), &noise(4, &[20011]), 1e-4);
     everywhere("sum of columns", |x: &Tensor| x.sum(&[0]), &noise(2, &[20000, 3]), 1e-4);
 }
 
