@@ -20,6 +20,9 @@ impl Tensor {
     /// The reduction along `axis` that keeps it with extent 1.
     #[track_caller]
     fn keep(&self, op: ReduceOp, axis: usize) -> Tensor {
+        if self.check().is_err() {
+            return self.clone();
+        }
         let mut dims = self.dims();
         if axis >= dims.len() {
             return fail(Loc::caller(), format!("axis {axis} is out of range for {}", self.ty()));
@@ -69,6 +72,9 @@ impl Tensor {
     /// The last dimension with mean 0 and variance 1, then scaled and moved.
     #[track_caller]
     pub fn layer_norm(&self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
+        if self.check().is_err() {
+            return self.clone();
+        }
         let Some(axis) = self.rank().checked_sub(1) else {
             return fail(Loc::caller(), "layer_norm of a single number");
         };
@@ -82,6 +88,9 @@ impl Tensor {
     /// The last dimension divided by the root of its mean square, then scaled.
     #[track_caller]
     pub fn rms_norm(&self, weight: Option<&Tensor>, eps: f64) -> Tensor {
+        if self.check().is_err() {
+            return self.clone();
+        }
         let Some(axis) = self.rank().checked_sub(1) else {
             return fail(Loc::caller(), "rms_norm of a single number");
         };
@@ -187,6 +196,9 @@ impl Tensor {
     /// `scale` is `1 / sqrt(width)` if not given. A row that sees nothing gives zeros.
     #[track_caller]
     pub fn attention(&self, k: &Tensor, v: &Tensor, mask: Option<&Tensor>, causal: bool, scale: Option<f64>) -> Tensor {
+        if let Some(failed) = super::first_failed(&[self, k, v]) {
+            return failed;
+        }
         let r = self.rank();
         if r < 2 || k.rank() < 2 {
             return fail(Loc::caller(), format!("attention of {} and {}", self.ty(), k.ty()));

@@ -203,6 +203,11 @@ pub(crate) fn fail(loc: Loc, message: impl Into<String>) -> Tensor {
     failed(Arc::new(Error::tensor(loc, message)), TensorType::new(DType::F32, []))
 }
 
+/// The first failed one of these tensors: its mistake is the one to report.
+pub(crate) fn first_failed(all: &[&Tensor]) -> Option<Tensor> {
+    all.iter().find(|t| t.check().is_err()).map(|&t| t.clone())
+}
+
 pub(crate) fn failed(error: Arc<Error>, guess: TensorType) -> Tensor {
     Tensor(Repr::Failed(error, Arc::new(guess)))
 }

@@ -351,6 +351,9 @@ impl Tensor {
     /// Inserts a dimension of extent 1.
     #[track_caller]
     pub fn unsqueeze(&self, axis: usize) -> Tensor {
+        if self.check().is_err() {
+            return self.clone();
+        }
         let mut dims = self.dims();
         if axis > dims.len() {
             return fail(Loc::caller(), format!("{} has no place for dimension {axis}", self.ty()));
@@ -375,6 +378,9 @@ impl Tensor {
     /// Elements `start..limit` along `axis`.
     #[track_caller]
     pub fn narrow(&self, axis: usize, start: usize, limit: usize) -> Tensor {
+        if self.check().is_err() {
+            return self.clone();
+        }
         let (mut low, mut high) = (vec![0; self.rank()], self.dims());
         if axis >= low.len() {
             return fail(Loc::caller(), format!("axis {axis} is out of range for {}", self.ty()));
@@ -495,6 +501,9 @@ impl Tensor {
     /// is a row on the left and a column on the right.
     #[track_caller]
     pub fn matmul(&self, other: &Tensor) -> Tensor {
+        if let Some(failed) = super::first_failed(&[self, other]) {
+            return failed;
+        }
         let dtype = promote(self.dtype(), other.dtype());
         let (mut a, mut b) = (self.cast(dtype), other.cast(dtype));
         if a.rank() == 0 || b.rank() == 0 {

@@ -1,8 +1,10 @@
 //! Random numbers: a function of a key and of each element's place, so that they are the same on every device and again when
 //! computed anew. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 
-use super::Tensor;
+use super::{Tensor, fail};
+use crate::graph::{TensorType, verify::check_size};
 use tilewright_compiler::DType;
+use tilewright_compiler::error::Loc;
 
 const M: [i64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const W: [i64; 2] = [0x9E37_79B9, 0xBB67_AE85];
@@ -10,7 +12,11 @@ const W: [i64; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// Random bits, `u32[dims]`. `key` is one `u32`; `stream` tells apart draws of one key.
 #[track_caller]
 pub fn bits(key: &Tensor, stream: u32, dims: &[usize]) -> Tensor {
-    let n: usize = dims.iter().product();
+    let ty = TensorType::new(DType::U32, dims);
+    if let Err(message) = check_size(&ty) {
+        return fail(Loc::caller(), message);
+    }
+    let n = ty.elements();
     let counter = Tensor::arange(DType::U32, n);
     let zero = counter.zeros_like();
     let key = key.cast(DType::U32).broadcast_to(&[n]);

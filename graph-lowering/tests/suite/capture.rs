@@ -87,6 +87,8 @@ fn mistakes_name_the_place() {
         Tensor::cat(&[], 0),
         Tensor::zeros(tilewright_graph_lowering::DType::F32, &[usize::MAX, 2]),
         Tensor::new(&[1.0f32], &[2]),
+        tilewright_graph_lowering::tensor::random::uniform(&Tensor::scalar(1u32), 0, &[usize::MAX, 2]),
+        noise(1, &[2]).cast(tilewright_graph_lowering::DType::I32).one_hot(usize::MAX),
         Tensor::scalar(1.0f32).layer_norm(None, None, 1e-5),
         noise(1, &[2]).broadcast_to(&[]),
         noise(1, &[2]).gather_rows(&noise(1, &[2])),
@@ -94,7 +96,18 @@ fn mistakes_name_the_place() {
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
         // What is computed from it fails alike.
-        assert!((bad.exp() + 1.0).to_f64s().is_err());
+        let first = bad.check().unwrap_err().to_string();
+        let w = noise(1, &[4, 4]);
+        for after in [
+            bad.exp() + 1.0,
+            bad.unsqueeze(2).linear(&w, None),
+            w.matmul(&bad).softmax(1),
+            bad.layer_norm(None, None, 1e-5).narrow(3, 1, 2),
+            w.attention(&bad, &w, None, true, None).transpose(),
+            w.where_(&w, &bad).cross_entropy(&w, None, tilewright_graph_lowering::Reduction::Sum),
+        ] {
+            assert_eq!(after.to_f64s().unwrap_err().to_string(), first);
+        }
     }
 }
 

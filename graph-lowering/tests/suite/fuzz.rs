@@ -216,3 +216,26 @@ fn gradients_of_random_functions_agree() {
         }
     }
 }
+
+#[test]
+fn random_graphs_agree_on_other_devices() {
+    for device in crate::common::other_devices() {
+        for seed in 0..count() / 25 {
+            let x = inputs(seed);
+            let f = |x: &(Tensor, Tensor)| program(seed, x);
+            let compiled = compile(f, Options::new().device(&device)).unwrap();
+            let got = compiled.call(&x).unwrap_or_else(|e| panic!("seed {seed} on {device}: {e}"));
+            for (g, e) in got.iter().zip(&f(&x)) {
+                assert_close(&format!("seed {seed} on {device}\n{}", compiled.graph().unwrap()), g, e, 1e-3);
+            }
+            let x = ((x.0 * 1000.0).cast(DType::I32), (x.1 * 20.0).cast(DType::I32));
+            let f = |x: &(Tensor, Tensor)| integer_program(seed, x);
+            let compiled = compile(f, Options::new().device(&device)).unwrap();
+            let got = compiled.call(&x).unwrap_or_else(|e| panic!("integers, seed {seed} on {device}: {e}"));
+            for (g, e) in got.iter().zip(&f(&x)) {
+                let what = format!("integers, seed {seed} on {device}\n{}", compiled.graph().unwrap());
+                assert_close(&what, g, e, 0.0);
+            }
+        }
+    }
+}
