@@ -16,6 +16,11 @@ use tilewright_compiler::tile::{
     BinaryOp, Builder, Built, Cmp, Constant, DotPrecision, Function, ReduceOp, Shape, TileType, Value, ViewValue, rules,
 };
 
+/// Tiles of a matrix product from which on their order matters for the cache.
+const MANY_TILES: usize = 32;
+/// Rows of tiles in a group.
+const GROUP_ROWS: i64 = 8;
+
 /// Builds the kernel's IR for what is known of its arguments.
 pub(super) fn function(body: &Body, spec: &Specialization) -> Result<Function> {
     let mut b = Builder::new(body.name);
@@ -167,6 +172,11 @@ impl Emit<'_> {
             return Ok(());
         }
         let mut rest = self.b.program_id(0)?;
+        let mut tiled = tiled;
+        if let Some(pair) = self.matrix_tiles(&tiled) {
+            rest = self.matrix_origins(rest, pair, tiled.len() == 2)?;
+            tiled.truncate(tiled.len() - 2);
+        }
         for (i, &v) in tiled.iter().enumerate().rev() {
             let mut number = rest;
             if i > 0 {
@@ -178,6 +188,43 @@ impl Emit<'_> {
             self.origin[v] = self.b.binary(BinaryOp::Mul, number, tile)?;
         }
         Ok(())
+    }
+
+    /// Rows and columns of tiles of a matrix product that has many of both.
+    fn matrix_tiles(&self, tiled: &[usize]) -> Option<[usize; 2]> {
+        let n = self.rank();
+        let [.., m, last] = *tiled else { return None };
+        let variables = &self.body.variables;
+        let many = self.body.group.dot.is_some() && variables[m].tiles() * variables[last].tiles() >= MANY_TILES;
+        (many && m + 3 == n && last + 1 == n).then_some([m, last])
+    }
+
+    /// The origin of a tile of a matrix product. Tiles are numbered in groups of rows, column by column, so that programs that
+    /// run at once share rows of one operand and columns of the other in the cache. Gives what is left of the number.
+    fn matrix_origins(&mut self, number: Value, [m, n]: [usize; 2], only: bool) -> Built {
+        let [tiles_m, tiles_n] = [m, n].map(|v| self.body.variables[v].tiles() as i64);
+        let count = self.b.const_i64(DType::I32, tiles_m * tiles_n)?;
+        let (mut tile, mut rest) = (number, number);
+        if !only {
+            tile = self.b.binary(BinaryOp::Rem, number, count)?;
+            rest = self.b.binary(BinaryOp::Div, number, count)?;
+        }
+        let height = self.b.const_i64(DType::I32, GROUP_ROWS)?;
+        let in_group = self.b.const_i64(DType::I32, GROUP_ROWS * tiles_n)?;
+        let rows = self.b.const_i64(DType::I32, tiles_m)?;
+        let group = self.b.binary(BinaryOp::Div, tile, in_group)?;
+        let first = self.b.binary(BinaryOp::Mul, group, height)?;
+        let left = self.b.binary(BinaryOp::Sub, rows, first)?;
+        let rows = self.b.binary(BinaryOp::Min, left, height)?;
+        let within = self.b.binary(BinaryOp::Rem, tile, in_group)?;
+        let row = self.b.binary(BinaryOp::Rem, within, rows)?;
+        let row = self.b.binary(BinaryOp::Add, first, row)?;
+        let column = self.b.binary(BinaryOp::Div, within, rows)?;
+        for (v, number) in [(m, row), (n, column)] {
+            let size = self.b.const_i64(DType::I32, self.body.variables[v].tile as i64)?;
+            self.origin[v] = self.b.binary(BinaryOp::Mul, number, size)?;
+        }
+        Ok(rest)
     }
 
     fn bug(&self, what: &str) -> Diagnostic {

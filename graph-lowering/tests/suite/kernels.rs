@@ -149,3 +149,36 @@ fn other_devices_agree() {
         assert_close(&format!("sum on {device}"), &d, &expected.3, 1e-4);
     }
 }
+
+#[test]
+fn large_matrix_products_agree() {
+    // More tiles than programs that run at once, with a last group of rows that is not full.
+    let x = (noise(1, &[1300, 20]), noise(2, &[20, 900]));
+    let (a, b) = (x.0.to_vec::<f32>().unwrap(), x.1.to_vec::<f32>().unwrap());
+    let compiled = compile(|(a, b): &(Tensor, Tensor)| a.matmul(b) + 1.0, Options::new().device("cpu")).unwrap();
+    let got = compiled.call(&x).unwrap().to_f64s().unwrap();
+    for (i, g) in got.iter().enumerate() {
+        let (row, column) = (i / 900, i % 900);
+        let expected: f64 =
+            1.0 + (0..20).map(|k| f64::from(a[row * 20 + k]) * f64::from(b[k * 900 + column])).sum::<f64>();
+        assert!((g - expected).abs() < 1e-5, "element {i} is {g}, expected {expected}");
+    }
+    assert!(compiled.explain().groups[0].ir.contains("rem"), "the tiles are grouped");
+}
+
+#[test]
+fn halves_agree() {
+    for dtype in [DType::F16, DType::BF16] {
+        let tolerance = if dtype == DType::F16 { 2e-3 } else { 2e-2 };
+        let half = |seed, dims: &[usize]| noise(seed, dims).cast(dtype);
+        let x = (half(1, &[2, 20, 33]), half(2, &[17, 33]), half(3, &[17]));
+        let f = |(x, w, b): &(Tensor, Tensor, Tensor)| x.linear(w, Some(b)).gelu();
+        let (y, e) = everywhere("linear of halves", f, &x, tolerance);
+        one("linear of halves", &e);
+        assert_eq!(y.dtype(), dtype);
+        let x = [half(1, &[2, 9, 8]), half(2, &[2, 9, 8]), half(3, &[2, 9, 8])];
+        everywhere("attention of halves", |[q, k, v]| q.attention(k, v, None, true, None), &x, tolerance);
+        let reductions = |x: &Tensor| (x.softmax(1), x.sum(&[0]), x.mean(&[1]), x.max(&[0]), x.cumsum(1), x.prod(&[1]));
+        everywhere("reductions of halves", reductions, &half(5, &[30, 7]), tolerance);
+    }
+}
