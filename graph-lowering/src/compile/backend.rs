@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::exec::{DeviceArray, Executable};
 use crate::graph::{Graph, interpret::interpret};
 use crate::tensor::{Repr, Tensor};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use tilewright_runtime::Device;
@@ -100,11 +101,7 @@ struct Fused;
 struct OnDevice {
     executable: Executable,
     device: Device,
-    /// Host tensors copied to the device before, by their address, which they keep as long as they are here: weights are
-    /// copied once.
-    uploaded: Mutex<HashMap<usize, (Tensor, Arc<DeviceArray>)>>,
-    /// How many of the last inputs are worth keeping on the device: those the function captured.
-    inputs: usize,
+    uploaded: Mutex<Uploaded>,
 }
 
 impl Backend for Fused {
@@ -117,40 +114,50 @@ impl Backend for Fused {
             None => Device::best()?,
         };
         let executable = Executable::new(graph.clone(), &device, options.is_fused())?;
-        Ok(Box::new(OnDevice { executable, device, uploaded: Mutex::default(), inputs: graph.inputs.len() }))
+        Ok(Box::new(OnDevice { executable, device, uploaded: Mutex::default() }))
     }
 }
 
-/// Tensors up to this many bytes are copied again rather than kept.
-const SMALL: usize = 4096;
-/// Tensors kept on the device beyond the inputs of one call would be arguments of earlier calls: they are let go.
-const KEPT_CALLS: usize = 1;
+/// Host tensors copied to the device by the last call, so that weights are copied once.
+#[derive(Default)]
+struct Uploaded {
+    /// The number of the call.
+    call: u64,
+    /// By the address of the values, which the tensor keeps from being used for others; with the last call that used it.
+    arrays: HashMap<usize, (Tensor, Arc<DeviceArray>, u64)>,
+}
 
 impl OnDevice {
-    fn upload(&self, tensor: &Tensor) -> Result<Arc<DeviceArray>> {
-        match &tensor.0 {
-            Repr::Device(d) if d.device() == self.device => Ok(d.clone()),
-            Repr::Host(literal) if literal.bytes().len() > SMALL => {
-                let key = Arc::as_ptr(literal).addr();
-                let mut kept = self.uploaded.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some((_, array)) = kept.get(&key) {
-                    return Ok(array.clone());
-                }
-                if kept.len() > self.inputs * KEPT_CALLS {
-                    kept.clear();
-                }
-                let array = Arc::new(DeviceArray::upload(&self.device, literal)?);
-                kept.insert(key, (tensor.clone(), array.clone()));
-                Ok(array)
-            }
-            _ => Ok(Arc::new(DeviceArray::upload(&self.device, tensor.to_literal()?.as_ref())?)),
+    fn upload(&self, args: &[Tensor]) -> Result<Vec<Arc<DeviceArray>>> {
+        let mut kept = self.uploaded.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.call += 1;
+        let call = kept.call;
+        let mut all = Vec::with_capacity(args.len());
+        for tensor in args {
+            all.push(match &tensor.0 {
+                Repr::Device(d) if d.device() == self.device => d.clone(),
+                Repr::Host(literal) => match kept.arrays.entry(Arc::as_ptr(literal).addr()) {
+                    Entry::Occupied(mut known) => {
+                        known.get_mut().2 = call;
+                        known.get().1.clone()
+                    }
+                    Entry::Vacant(place) => {
+                        let array = Arc::new(DeviceArray::upload(&self.device, literal)?);
+                        place.insert((tensor.clone(), array.clone(), call));
+                        array
+                    }
+                },
+                _ => Arc::new(DeviceArray::upload(&self.device, tensor.to_literal()?.as_ref())?),
+            });
         }
+        kept.arrays.retain(|_, (_, _, last)| *last == call);
+        Ok(all)
     }
 }
 
 impl Program for OnDevice {
     fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>> {
-        let args = args.iter().map(|t| self.upload(t)).collect::<Result<Vec<_>>>()?;
+        let args = self.upload(args)?;
         let results = self.executable.run(&args)?;
         Ok(results.into_iter().map(|d| Tensor(Repr::Device(Arc::new(d)))).collect())
     }
@@ -169,5 +176,34 @@ impl Program for OnDevice {
             ir: k.ir().unwrap_or_else(|e| e.to_string()),
         };
         out.groups = executable.kernels().iter().map(info).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_compiler::error::Loc;
+
+    #[test]
+    fn what_every_call_uses_is_copied_once() {
+        let mut graph = Graph::new();
+        let weight = Tensor::vector(&[1.0f32; 8]);
+        for _ in 0..2 {
+            let input = graph.add_input(weight.ty().clone(), Loc::UNKNOWN);
+            graph.outputs = vec![input];
+        }
+        let device = Device::open("cpu").unwrap();
+        let executable = Executable::new(graph, &device, true).unwrap();
+        let program = OnDevice { executable, device, uploaded: Mutex::default() };
+        let mut first: Option<Arc<DeviceArray>> = None;
+        for i in 0..5 {
+            let x = Tensor::vector(&[i as f32; 8]);
+            let arrays = program.upload(&[x.clone(), weight.clone()]).unwrap();
+            assert_eq!(arrays[0].read().unwrap(), x.to_literal().unwrap());
+            let first = first.get_or_insert_with(|| arrays[1].clone());
+            assert!(Arc::ptr_eq(first, &arrays[1]), "call {i} copies the weight again");
+            // What only an earlier call used is let go.
+            assert_eq!(program.uploaded.lock().unwrap().arrays.len(), 2);
+        }
     }
 }

@@ -51,6 +51,59 @@ impl Tensor {
         ((&distance * &distance).sum(axes) / (count as f64 - correction as f64)).cast(x.dtype())
     }
 
+    /// The root, with the gradient 0 at 0, where that of `sqrt` is infinite.
+    fn safe_sqrt(&self) -> Tensor {
+        let zero = self.eq_(0.0);
+        zero.where_(0.0, zero.where_(1.0, self).sqrt())
+    }
+
+    /// The standard deviation along `axes`; see [`Tensor::var`]. The gradient of a constant is 0.
+    #[track_caller]
+    pub fn std(&self, axes: &[usize], correction: usize) -> Tensor {
+        self.var(axes, correction).safe_sqrt()
+    }
+
+    /// The Euclidean norm along `axes`. The gradient at 0 is 0.
+    #[track_caller]
+    pub fn norm(&self, axes: &[usize]) -> Tensor {
+        let x = self.as_float();
+        let wide = x.accurate();
+        (&wide * &wide).sum(axes).safe_sqrt().cast(x.dtype())
+    }
+
+    /// `log(sum(exp(x)))` along `axis`, which goes away, without overflow; minus infinity if all are.
+    #[track_caller]
+    pub fn logsumexp(&self, axis: usize) -> Tensor {
+        let x = self.accurate();
+        let top = x.keep(ReduceOp::Max, axis);
+        // An infinite maximum would make the differences NaN.
+        let top = top.abs().eq_(f64::INFINITY).where_(0.0, &top);
+        let total = (&x - &top).exp().sum(&[axis]);
+        let top = top.reshape(&total.dims());
+        (total.log() + top).cast(self.as_float().dtype())
+    }
+
+    /// `log(exp(x) + exp(y))` without overflow.
+    #[track_caller]
+    pub fn logaddexp(&self, other: impl Operand) -> Tensor {
+        let other = other.operand(self);
+        let (x, y) = (self.as_float(), other.as_float());
+        let top = x.maximum(&y);
+        // Equal infinities have no difference.
+        let infinite = top.abs().eq_(f64::INFINITY);
+        let least = x.minimum(&y);
+        let distance = infinite.where_(0.0, least - &top);
+        infinite.where_(&top, &top + (distance.exp() + 1.0).log())
+    }
+
+    /// `x log(y)`; 0 where x is 0, unless y is NaN.
+    #[track_caller]
+    pub fn xlogy(&self, other: impl Operand) -> Tensor {
+        let y = other.operand(self);
+        let zero = self.eq_(0.0).and(y.eq_(&y));
+        zero.where_(0.0, self * zero.where_(1.0, &y).log())
+    }
+
     /// `exp(x) / sum(exp(x))` along `axis`, without overflow.
     #[track_caller]
     pub fn softmax(&self, axis: usize) -> Tensor {

@@ -75,6 +75,14 @@ fn activations_keep_their_limits() {
     same("gelu_tanh", &values("gelu_tanh", Tensor::gelu_tanh, Tensor::vector(&[INF])), &[f64::INFINITY]);
     let silu = values("silu", Tensor::silu, Tensor::vector(&[-1000.0f32]));
     assert!(silu[0] == 0.0 && silu[0].is_sign_negative(), "{silu:?}");
+    let minus = -INF;
+    let pair = |x: &Tensor| x.narrow(0, 0, 2).logaddexp(x.narrow(0, 2, 4));
+    let got = values("logaddexp", pair, Tensor::vector(&[minus, 1.0, minus, minus]));
+    same("logaddexp", &got, &[f64::NEG_INFINITY, 1.0]);
+    let got = values("logsumexp", |x| x.logsumexp(1), Tensor::new(&[minus, minus, 1000.0, minus, INF, 1.0], &[3, 2]));
+    same("logsumexp", &got, &[f64::NEG_INFINITY, 1000.0, f64::INFINITY]);
+    let xlogy = |x: &Tensor| Tensor::zeros(DType::F32, &[3]).xlogy(x);
+    same("xlogy", &values("xlogy", xlogy, Tensor::vector(&[0.0, NAN, 2.0])), &[0.0, f64::NAN, 0.0]);
     same("softplus", &values("softplus", Tensor::softplus, Tensor::vector(&[1000.0f32])), &[1000.0]);
     same("sigmoid", &values("sigmoid", Tensor::sigmoid, Tensor::vector(&[1000.0f32, -1000.0])), &[1.0, 0.0]);
 }

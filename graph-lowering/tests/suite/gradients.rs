@@ -23,6 +23,8 @@ fn conventions_at_the_edges() {
     same(&gradient("abs", Tensor::abs, &[0.0, nan, -2.0]), &[0.0, 0.0, -1.0]);
     same(&gradient("clamp", |x| x.clamp(0.0, 1.0), &[0.0, 1.0, 0.5, 2.0]), &[0.0, 0.0, 1.0, 0.0]);
     same(&gradient("sqrt", Tensor::sqrt, &[0.0, 4.0]), &[f64::INFINITY, 0.25]);
+    same(&gradient("norm", |x| x.norm(&[0]), &[0.0, 0.0]), &[0.0, 0.0]);
+    same(&gradient("std", |x| x.std(&[0], 1), &[2.0, 2.0]), &[0.0, 0.0]);
     same(&gradient("prod", |x| x.prod(&[0]), &[0.0, 2.0, 3.0]), &[6.0, 0.0, 0.0]);
     same(&gradient("prod", |x| x.prod(&[0]), &[0.0, 0.0, 3.0]), &[0.0, 0.0, 0.0]);
     same(&gradient("square", |x| x * x, &[0.0]), &[0.0]);
@@ -89,6 +91,11 @@ fn finite_differences_agree() {
         ("rms_norm", |x| x.rms_norm(None, 1e-5)),
         ("mean", |x| x.mean(&[0])),
         ("var", |x| x.var(&[1], 1)),
+        ("std", |x| x.std(&[1], 1)),
+        ("norm", |x| x.norm(&[0])),
+        ("logsumexp", |x| x.logsumexp(1)),
+        ("logaddexp", |x| x.logaddexp(x.sin())),
+        ("xlogy", |x| x.xlogy(x.exp())),
         ("max", |x| x.max(&[1])),
         ("prod", |x| x.prod(&[0])),
         ("cumsum", |x| x.cumsum(1)),
