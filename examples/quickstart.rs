@@ -34,6 +34,27 @@ struct Args {
     /// Prints the Tile IR and the generated code of the vector addition.
     #[arg(long)]
     show: bool,
+    /// Takes arrays of a few elements, for tools that check every access.
+    #[arg(long)]
+    small: bool,
+}
+
+/// How large the arrays are.
+#[derive(Clone, Copy)]
+enum Size {
+    Small,
+    Medium,
+    Large,
+}
+
+impl Size {
+    fn pick<T>(self, small: T, medium: T, large: T) -> T {
+        match self {
+            Size::Small => small,
+            Size::Medium => medium,
+            Size::Large => large,
+        }
+    }
 }
 
 /// One line of the table.
@@ -66,10 +87,14 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         None => Device::best()?,
     };
     println!("device: {}", dev.info());
-    // Software devices get small arrays, GPUs ones that keep them busy.
-    let large = dev.info().gpu;
+    // GPUs get arrays that keep them busy.
+    let size = match (args.small, dev.info().gpu) {
+        (true, _) => Size::Small,
+        (false, true) => Size::Large,
+        (false, false) => Size::Medium,
+    };
 
-    let rows = [add_rows(&dev, large, args.show)?, softmax_rows(&dev, large)?, matmul_rows(&dev, large)?];
+    let rows = [add_rows(&dev, size, args.show)?, softmax_rows(&dev, size)?, matmul_rows(&dev, size)?];
     println!(
         "{:<22} {:>12} {:>12} {:>10}  {:<14} {:>13}  tolerance",
         "kernel", "compile, ms", "driver, ms", "run, ms", "throughput", "largest error"
@@ -94,8 +119,8 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     if wrong { Err("a result is outside its tolerance".into()) } else { Ok(()) }
 }
 
-fn add_rows(dev: &Device, large: bool, show: bool) -> Result<Row, Box<dyn Error>> {
-    let n = if large { 1 << 26 } else { 1 << 20 };
+fn add_rows(dev: &Device, size: Size, show: bool) -> Result<Row, Box<dyn Error>> {
+    let n = size.pick(3000, 1 << 20, 1 << 26);
     let (a, b) = (noise(1, n), noise(2, n));
     let (x, y, out) = (dev.buffer_from(&a)?, dev.buffer_from(&b)?, dev.zeros::<f32>(n)?);
     // The grid: as many programs as it takes to cover all elements. A GPU likes 4 elements a thread.
@@ -112,8 +137,8 @@ fn add_rows(dev: &Device, large: bool, show: bool) -> Result<Row, Box<dyn Error>
     Ok(row)
 }
 
-fn softmax_rows(dev: &Device, large: bool) -> Result<Row, Box<dyn Error>> {
-    let (rows, columns) = if large { (16384, 4096) } else { (512, 1000) };
+fn softmax_rows(dev: &Device, size: Size) -> Result<Row, Box<dyn Error>> {
+    let (rows, columns) = size.pick((3, 100), (512, 1000), (16384, 4096));
     let a = noise(3, rows * columns);
     let (x, y) = (dev.buffer_from(&a)?, dev.zeros::<f32>(rows * columns)?);
     let launch = kernels::softmax(x.view([rows, columns])?, y.view([rows, columns])?)?;
@@ -124,8 +149,8 @@ fn softmax_rows(dev: &Device, large: bool) -> Result<Row, Box<dyn Error>> {
     Ok(row)
 }
 
-fn matmul_rows(dev: &Device, large: bool) -> Result<Row, Box<dyn Error>> {
-    let n = if large { 4096 } else { 256 };
+fn matmul_rows(dev: &Device, size: Size) -> Result<Row, Box<dyn Error>> {
+    let n = size.pick(40, 256, 4096);
     let half = |v: Vec<f32>| v.into_iter().map(f16::from_f32).collect::<Vec<_>>();
     let (a, b) = (half(noise(4, n * n)), half(noise(5, n * n)));
     let (x, y, z) = (dev.buffer_from(&a)?, dev.buffer_from(&b)?, dev.zeros::<f16>(n * n)?);

@@ -1,4 +1,4 @@
-//! Tilewright: a Triton-like GPU kernel language, compiler and autotuner for Rust.
+//! Tilewright: a Triton-like GPU kernel language and compiler for Rust.
 //!
 //! Write a kernel for one *program* that works on *tiles*; Tilewright compiles it when it is first launched, to PTX, SPIR-V or
 //! OpenCL C, or interprets it on the CPU:
@@ -30,9 +30,20 @@
 //! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
 //! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
 //! | [`graph`] | tensors, `compile`, gradients: functions of tensors as fused generated kernels |
+//! | [`guide`] | the language, explained step by step |
 //! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
 
 pub use tilewright_compiler as compiler;
 pub use tilewright_graph_lowering as graph;
 pub use tilewright_kernels as kernels;
 pub use tilewright_runtime::*;
+
+/// A guide to the language. (Documentation only: there is no code in this module.)
+pub mod guide {
+    #![doc = include_str!("../docs/language.md")]
+}
+
+/// The code blocks of the README are tests, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

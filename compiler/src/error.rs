@@ -121,7 +121,7 @@ pub enum Error {
         help: Option<String>,
     },
     /// The kernel went wrong while it was interpreted or simulated (an access out of bounds, a race).
-    #[error("kernel `{kernel}` failed: {}", .diagnostic)]
+    #[error("kernel `{kernel}` failed\n{diagnostic}")]
     Execution {
         /// The kernel's name.
         kernel: String,

@@ -363,3 +363,302 @@ fn in_place_updates_wait_for_each_other() {
         case.agree_exactly(&options);
     }
 }
+
+/// A kernel from its text, run by one program.
+fn from_text(text: &str, args: Vec<Arg>, buffers: Vec<Vec<u8>>) -> Case {
+    let func = tilewright_compiler::tile::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    tilewright_compiler::tile::verify(&func, "test").unwrap_or_else(|e| panic!("{e}"));
+    Case { func, args, buffers, grid: [1, 1, 1] }
+}
+
+#[test]
+fn barriers_in_loops_that_run_no_round_separate_nothing() {
+    // The first store and the last load are of the same memory by different threads; the loop between has a barrier.
+    for head in ["for v9: i32 = v1 to v2 step v4 {", "while { v8: bool = lt v1, v2 condition v8 } do {"] {
+        let text = format!(
+            "kernel @f(%p: *i32 = v0: *i32, %n: i32 = v2: i32) {{
+               v1: i32 = const 0
+               v4: i32 = const 1
+               v5: i32[64] = arange 0
+               v6: *i32[64] = broadcast v0
+               v7: *i32[64] = ptr_add v6, v5
+               store v7, v5
+               {head}
+                 store v7, v5
+                 v10: i32[64] = load v7
+                 v11: i32 = reduce_max v10 axis 0
+                 store v0, v11
+                 yield
+               }}
+               v12: i32 = const 63
+               v13: i32[64] = broadcast v12
+               v14: i32[64] = sub v13, v5
+               v15: *i32[64] = ptr_add v6, v14
+               v16: i32[64] = load v15
+               store v7, v16
+               yield
+             }}"
+        );
+        for options in some_options() {
+            let case = from_text(&text, vec![Arg::Buf(0, 0), int(0)], vec![vec![0x77; 256]]);
+            case.agree_exactly(&options);
+        }
+    }
+}
+
+#[test]
+fn deep_nests_are_planned_quickly() {
+    // 12 loops inside each other, with two tiles that change places: three tries for each loop would be 3^12.
+    let mut b = Builder::new("nest");
+    let x = b.param_ptr("x", DType::I32, aligned(0));
+    let lanes = b.arange(0, 64).unwrap();
+    let p = b.ptr_add(x, lanes).unwrap();
+    let first = b.load(p, None, None).unwrap();
+    let hi = b.param_scalar("n", DType::I32, ParamHint::default());
+    let mut carried = vec![b.reshape(first, [8, 8]).unwrap(), b.reshape(lanes, [8, 8]).unwrap()];
+    let (zero, one) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 1).unwrap());
+    for _ in 0..12 {
+        carried = b.begin_for(zero, hi, one, &carried).unwrap().1;
+    }
+    for _ in 0..12 {
+        let t = b.transpose(carried[1]).unwrap();
+        let sum = b.binary(BinaryOp::Add, t, carried[0]).unwrap();
+        carried = b.end_for(&[carried[1], sum]).unwrap();
+    }
+    let flat = b.reshape(carried[0], [64]).unwrap();
+    b.store(p, flat, None).unwrap();
+    let data: Vec<i32> = (0..64).map(|i| i * i).collect();
+    let case =
+        Case { func: b.finish(), args: vec![Arg::Buf(0, 0), int(1)], buffers: vec![bytes(&data)], grid: [1, 1, 1] };
+    case.agree_exactly(&Options::default());
+}
+
+/// A product in a loop, whose loads' addresses are computed by `f` from the induction variable.
+fn product_with_addresses(f: impl FnOnce(&mut Builder, Value) -> Value) -> Case {
+    let mut b = Builder::new("product");
+    let x = b.param_ptr("x", DType::F16, aligned(1));
+    let out = b.param_ptr("out", DType::F32, aligned(2));
+    let (lo, hi) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, 3).unwrap());
+    let one = b.const_i64(DType::I32, 1).unwrap();
+    let acc = b.full(TileType::new(DType::F32, [16, 16]), tilewright_compiler::tile::Constant(0)).unwrap();
+    let lanes = b.arange(0, 256).unwrap();
+    let lanes = b.reshape(lanes, [16, 16]).unwrap();
+    let (i, carried) = b.begin_for(lo, hi, one, &[acc]).unwrap();
+    let start = f(&mut b, i);
+    let at = b.binary(BinaryOp::Add, lanes, start).unwrap();
+    let p = b.ptr_add(x, at).unwrap();
+    let v = b.load(p, None, None).unwrap();
+    let next = b.dot(v, v, carried[0], DotPrecision::Ieee).unwrap();
+    let acc = b.end_for(&[next]).unwrap()[0];
+    let p = b.ptr_add(out, lanes).unwrap();
+    b.store(p, acc, None).unwrap();
+    let data: Vec<u8> =
+        random_f32(5, 4096).iter().flat_map(|x| half::f16::from_f32((x * 3.0).round()).to_le_bytes()).collect();
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0)],
+        buffers: vec![data, vec![0x77; 1024]],
+        grid: [1, 1, 1],
+    }
+}
+
+#[test]
+fn addresses_that_share_much_are_examined_once() {
+    // Each sum uses the one before twice: 2^64 ways lead to the first.
+    let case = product_with_addresses(|b, i| {
+        let (mut x, mask) = (i, b.const_i64(DType::I32, 2048).unwrap());
+        for _ in 0..64 {
+            let y = b.binary(BinaryOp::Xor, x, i).unwrap();
+            x = b.binary(BinaryOp::Add, x, y).unwrap();
+        }
+        b.binary(BinaryOp::And, x, mask).unwrap()
+    });
+    case.agree_exactly(&Options::default());
+    let (_, report) = case.simulate(&Caps::ptx(90), &Options::default());
+    assert!(report.async_copies > 0, "the loads run ahead: {report:?}");
+}
+
+#[test]
+fn long_chains_of_ops_are_lowered() {
+    // Nothing in the chain has a place of its own to be computed at: it is computed when the store asks for it.
+    let mut b = Builder::new("chain");
+    let x = b.param_ptr("x", DType::I32, aligned(1));
+    let lanes = b.arange(0, 32).unwrap();
+    let mut sum = lanes;
+    for i in 0..20_000 {
+        let op = [BinaryOp::Mul, BinaryOp::Xor, BinaryOp::Sub][i % 3];
+        sum = b.binary(op, sum, lanes).unwrap();
+    }
+    let p = b.ptr_add(x, lanes).unwrap();
+    b.store(p, sum, None).unwrap();
+    let case = Case { func: b.finish(), args: vec![Arg::Buf(0, 0)], buffers: vec![vec![0x77; 128]], grid: [1, 1, 1] };
+    let (got, _) = case.simulate(&Caps::ptx(90), &Options { num_warps: 1, num_stages: 1 });
+    assert_eq!(got, case.interpret());
+}
+
+#[test]
+fn options_out_of_range_are_errors() {
+    let case = matmul(DType::F16, [64, 64, 64], [32, 32, 32], false, DotPrecision::Ieee);
+    let refusal = |caps: &Caps, num_warps, num_stages| {
+        let options = Options { num_warps, num_stages };
+        match tilewright_compiler::pipeline::to_thread(&case.func, caps, &options) {
+            Err(e @ tilewright_compiler::Error::Unsupported { .. }) => e.to_string(),
+            Err(e) => panic!("{e}"),
+            Ok(_) => String::new(),
+        }
+    };
+    let sm90 = Caps::ptx(90);
+    for warps in [0, 3, 5, 31, 33, 64, u32::MAX] {
+        let text = refusal(&sm90, warps, 2);
+        assert!(text.contains(&format!("num_warps is {warps}")) && text.contains("power of two"), "{text}");
+    }
+    for stages in [0, 17, 300, u32::MAX] {
+        assert!(refusal(&sm90, 4, stages).contains(&format!("num_stages is {stages}")), "{stages}");
+    }
+    let narrow = Caps::spirv("narrow", 64, 32, 64 << 10);
+    assert!(refusal(&narrow, 1, 1).contains("a warp has 64 lanes, but the device allows 32 threads"));
+    // 8 stages of two tiles of 32 x 32 halves.
+    let small = Caps { max_shared_bytes: 16 << 10, ..Caps::ptx(90) };
+    let text = refusal(&small, 4, 8);
+    assert!(text.contains("needs 32768 bytes of shared memory, the device has 16384"), "{text}");
+}
+
+#[test]
+fn every_number_of_warps_and_stages_agrees() {
+    for (num_warps, num_stages) in [(1, 8), (2, 5), (4, 4), (8, 1), (16, 2), (32, 6)] {
+        let options = Options { num_warps, num_stages };
+        vector_add(5, 8, ParamHint::default()).agree_exactly(&options);
+        matmul(DType::F16, [40, 24, 72], [16, 16, 16], num_stages % 2 == 0, DotPrecision::Ieee).agree_exactly(&options);
+    }
+}
+
+#[test]
+fn devices_with_few_threads_agree() {
+    for width in [1, 8, 32, 64] {
+        let caps = Caps::spirv("small", width, 64, 16 << 10);
+        for num_warps in [1, 4, 32] {
+            let options = Options { num_warps, num_stages: 3 };
+            let case = matmul(DType::F32, [40, 24, 40], [16, 16, 16], true, DotPrecision::Ieee);
+            assert!(case.simulate(&caps, &options).0 == case.interpret(), "{width} lanes, {options:?}");
+        }
+    }
+}
+
+#[test]
+fn lanes_of_one_access_read_their_own_other() {
+    // One access covers 4 elements, all masked out together; what they read instead differs.
+    let text = "kernel @f(%x: *i32 = v0: *i32 {div 16, alias 1}, %out: *i32 = v1: *i32 {div 16, alias 2}) {
+        v2: i32[256] = arange 0
+        v3: *i32[256] = broadcast v0
+        v4: *i32[256] = ptr_add v3, v2
+        v5: i32[256] = const 132
+        v6: bool[256] = lt v2, v5
+        v7: i32[256] = load v4, v6, v2
+        v8: *i32[256] = broadcast v1
+        v9: *i32[256] = ptr_add v8, v2
+        store v9, v7
+        yield
+    }";
+    let case = from_text(text, vec![Arg::Buf(0, 0), Arg::Buf(1, 0)], vec![vec![0x55; 1024], vec![0x77; 1024]]);
+    for options in some_options() {
+        case.agree_exactly(&options);
+    }
+    let thread = case.stages(&Caps::ptx(90), &Options { num_warps: 1, num_stages: 1 });
+    assert!(thread.contains("global_load.32x4"), "{thread}");
+}
+
+#[test]
+fn loads_do_not_run_ahead_of_stores_to_the_same_memory() {
+    // Each round multiplies what the round before has stored.
+    let text = "kernel @f(%x: *f16 = v0: *f16 {div 16}) {
+        v1: i32[256] = arange 0
+        v2: i32[16, 16] = reshape v1
+        v3: *f16[16, 16] = broadcast v0
+        v4: *f16[16, 16] = ptr_add v3, v2
+        v5: f32[16, 16] = const 0.0
+        v6: i32 = const 0
+        v7: i32 = const 3
+        v8: i32 = const 1
+        for v9: i32 = v6 to v7 step v8 {
+            v10: f16[16, 16] = load v4
+            v11: f32[16, 16] = dot v10, v10, v5 precision ieee
+            v12: f16[16, 16] = cast v11
+            store v4, v12
+            yield
+        }
+        yield
+    }";
+    let x: Vec<u8> =
+        (0..256).flat_map(|i| half::f16::from_f32(f32::from(u8::from(i % 17 == 0))).to_le_bytes()).collect();
+    let x: Vec<u8> = x.chunks(2).enumerate().flat_map(|(i, b)| if i == 3 { [0, 0x40] } else { [b[0], b[1]] }).collect();
+    for options in some_options() {
+        from_text(text, vec![Arg::Buf(0, 0)], vec![x.clone()]).agree_exactly(&options);
+    }
+}
+
+/// The product as Triton's tutorial has it: tiles of pointers, moved on each round, with masks at the ends of rows.
+fn pointer_matmul([m, n, k]: [usize; 3], [bm, bn, bk]: [usize; 3]) -> Case {
+    let mut b = Builder::new("pointer_matmul");
+    let [x, y] = [0, 1].map(|i| b.param_ptr(["a", "b"][i], DType::F16, aligned(i as u32)));
+    let z = b.param_ptr("c", DType::F32, aligned(2));
+    let depth = b.param_scalar("k", DType::I32, aligned(0));
+    let int = |b: &mut Builder, v: usize| b.const_i64(DType::I32, v as i64).unwrap();
+    let column = |b: &mut Builder, n: usize| {
+        let r = b.arange(0, n).unwrap();
+        b.expand_dims(r, 1).unwrap()
+    };
+    let row = |b: &mut Builder, n: usize| {
+        let r = b.arange(0, n).unwrap();
+        b.expand_dims(r, 0).unwrap()
+    };
+    let at = |b: &mut Builder, p: Value, r: Value, pitch: usize, c: Value| {
+        let pitch = int(b, pitch);
+        let r = b.binary(BinaryOp::Mul, r, pitch).unwrap();
+        let o = b.binary(BinaryOp::Add, r, c).unwrap();
+        b.ptr_add(p, o).unwrap()
+    };
+    let (rm, ck) = (column(&mut b, bm), row(&mut b, bk));
+    let xp = at(&mut b, x, rm, k, ck);
+    let (rk, cn) = (column(&mut b, bk), row(&mut b, bn));
+    let yp = at(&mut b, y, rk, n, cn);
+    let acc = b.full(TileType::new(DType::F32, [bm, bn]), tilewright_compiler::tile::Constant(0)).unwrap();
+    let (lo, step) = (int(&mut b, 0), int(&mut b, bk));
+    let (k0, carried) = b.begin_for(lo, depth, step, &[acc, xp, yp]).unwrap();
+    let left = b.binary(BinaryOp::Sub, depth, k0).unwrap();
+    let x_mask = b.compare(Cmp::Lt, ck, left).unwrap();
+    let y_mask = b.compare(Cmp::Lt, rk, left).unwrap();
+    let xt = b.load(carried[1], Some(x_mask), None).unwrap();
+    let yt = b.load(carried[2], Some(y_mask), None).unwrap();
+    let next = b.dot(xt, yt, carried[0], DotPrecision::Ieee).unwrap();
+    let x_next = b.ptr_add(carried[1], step).unwrap();
+    let stride = int(&mut b, bk * n);
+    let y_next = b.ptr_add(carried[2], stride).unwrap();
+    let acc = b.end_for(&[next, x_next, y_next]).unwrap()[0];
+    let (rm, cn) = (column(&mut b, bm), row(&mut b, bn));
+    let zp = at(&mut b, z, rm, n, cn);
+    b.store(zp, acc, None).unwrap();
+    let halves = |seed, len| -> Vec<u8> {
+        random_f32(seed, len).iter().flat_map(|x| half::f16::from_f32((x * 8.0).round()).to_le_bytes()).collect()
+    };
+    assert!((m, n) == (bm, bn), "one program computes the whole product");
+    Case {
+        func: b.finish(),
+        args: vec![Arg::Buf(0, 0), Arg::Buf(1, 0), Arg::Buf(2, 0), Arg::Bits(k as u64)],
+        buffers: vec![halves(3, m * k), halves(4, k * n), vec![0x77; 4 * m * n]],
+        grid: [1, 1, 1],
+    }
+}
+
+#[test]
+fn pointers_that_move_on_are_loaded_ahead() {
+    for stages in 1..=4 {
+        let options = Options { num_warps: 4, num_stages: stages };
+        for k in [16, 32, 80, 112] {
+            pointer_matmul([64, 32, k], [64, 32, 32]).agree_exactly(&options);
+        }
+    }
+    let case = pointer_matmul([64, 64, 96], [64, 64, 32]);
+    let (_, report) = case.simulate(&Caps::ptx(90), &Options { num_warps: 4, num_stages: 3 });
+    assert!(report.async_copies > 0, "{report:?}");
+    assert_eq!(report.bank_conflicts(), 0, "{report:?}");
+}

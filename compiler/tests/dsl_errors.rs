@@ -300,7 +300,7 @@ fn loops_need_a_step() {
             "+2:9 the step of a loop is 0 | a step of 0 would never reach the end",
             "+5:9 the number 1099511627776 does not fit in i32, which holds -2147483648 to 2147483647 | convert the tile to a wider type with `.to::<..>()` first",
             "+8:21 a loop bound does not fit in i64 | loops count in i32, or in i64 if a bound is a tile of i64",
-            "+11:9 a loop bound or step (all i32, or all i64) must be a scalar, but the operand has type i32[2] | -",
+            "+11:9 a bound or step of the loop must be a scalar of type i32, but it has type i32[2] | -",
         ]
     );
 }
@@ -342,7 +342,7 @@ fn views_want_scalars_as_offsets_and_tiles_of_their_rank() {
         k::definition(),
         base,
         [
-            "+2:19 an offset into a view (i32) must be a scalar, but the operand has type i32[16] | -",
+            "+2:19 an offset into the view must be a scalar of type i32, but it has type i32[16] | -",
             "+4:11 cannot store a tile of type f32[4] in a view of 2 dimensions | -",
             "+5:19 the pad value has type f32[4, 4], expected f32 | -",
         ]

@@ -6,6 +6,9 @@
 //! `; error:` remarks; read the difference before you commit it. `TILEWRIGHT_FILETESTS=word` runs only the
 //! files with `word` in their path.
 
+mod common;
+mod run_kernel;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tilewright_compiler::analysis;
@@ -50,6 +53,12 @@ const COMMANDS: &[(&str, Command)] = &[
     ("optimize", test_optimize),
     // What the analyses know of each value of the normalised kernel.
     ("analyze", test_analyze),
+    // `lower TARGET [warps=N] [stages=N]`: the optimised kernel, its schedule and Thread IR. Targets: `sm_80`, `sm_90`,
+    // `opencl`, and `vulkan8`, `vulkan32` and so on by the lanes of a subgroup (1: none).
+    ("lower", run_kernel::test_lower),
+    // `run [grid=X[,Y[,Z]]] [simulate]`: the buffers after the interpreter ran the kernel; with `simulate` those that the
+    // lowered kernel leaves, by the simulator, must be the same to the byte. Lines `; arg NAME = ...` give the arguments.
+    ("run", run_kernel::test_run),
 ];
 
 fn test_verify(case: &Case) -> Result<Outcome, String> {

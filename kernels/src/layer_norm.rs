@@ -83,7 +83,7 @@ pub fn layer_norm<'a, T: Float + Element>(
             });
         }
     }
-    Ok(match row_config(&x.device(), x.dtype(), columns) {
+    Ok(match row_config(x.device().info().kind, x.dtype(), columns) {
         Ok(c) => layer_norm_row(x, weight, bias, y, eps, c.block).grid([rows]).num_warps(c.num_warps),
         Err(c) => layer_norm_long(x, weight, bias, y, eps, c.block).grid([rows]).num_warps(c.num_warps),
     })

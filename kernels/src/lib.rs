@@ -23,6 +23,7 @@ pub mod reference;
 mod softmax;
 mod vector_add;
 
+pub use config::{RowConfig, row_config};
 pub use layer_norm::{layer_norm, layer_norm_long, layer_norm_row};
 pub use matmul::{MatmulConfig, matmul, matmul_tiled, matmul_with};
 pub use softmax::{softmax, softmax_long, softmax_row};

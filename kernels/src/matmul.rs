@@ -29,7 +29,7 @@ pub fn matmul_tiled<T: Float + DotElement>(
     c.store([m0, n0], acc.to::<T>());
 }
 
-/// Tile sizes and options of [`matmul_tiled`].
+/// Tile sizes and options of [`matmul_tiled()`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MatmulConfig {
     /// Rows of a tile of the result.
@@ -50,8 +50,12 @@ impl MatmulConfig {
     }
 
     /// What suits a device, a type and the extents `m`, `n`, `k` when nothing was tuned.
-    pub fn heuristic(device: &Device, dtype: DType, [m, n, k]: [usize; 3]) -> Self {
-        let kind = device.info().kind;
+    pub fn heuristic(device: &Device, dtype: DType, dims: [usize; 3]) -> Self {
+        Self::of_kind(device.info().kind, dtype, dims)
+    }
+
+    /// [`MatmulConfig::heuristic`] of a kind of device that need not be there.
+    pub fn of_kind(kind: DeviceKind, dtype: DType, [m, n, k]: [usize; 3]) -> Self {
         if kind == DeviceKind::Cpu {
             // The interpreter's products are as fast as they get at this size; more would spoil the caches.
             return Self::new(128, 128, 128, 1, 1).clamped(m, n, k);

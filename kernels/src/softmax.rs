@@ -15,26 +15,33 @@ pub fn softmax_row<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usize
     y.store([row, 0], (e * scale).to::<T>());
 }
 
-/// One row a program, in pieces of `block` columns: the greatest element, then the sum, then the result. Only the first
-/// reading comes from memory where a row fits into a cache.
+/// One row a program, in pieces of `block` columns, read twice: first for the greatest element and the sum together, then for
+/// the result. Every `chunk` columns that lie in one thread keep a maximum and a sum of their own, rescaled when the
+/// maximum grows; they are combined once, at the end.
 #[kernel]
-pub fn softmax_long<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usize) {
+pub fn softmax_long<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usize, #[comptime] chunk: usize) {
     let row = program_id(0);
     let n = x.dim(1);
-    // Each lane keeps its own; they are combined once, at the end.
-    let mut most = full::<f32>([1, block], -inf());
+    let chunks = block / chunk;
+    let mut most = full::<f32>([chunks, 1], -inf());
+    let mut total = zeros::<f32>([chunks, 1]);
+    // Powers of 2 in place of powers of e: 2 to the (x log2 e).
+    let log2_e = std::f32::consts::LOG2_E;
     for start in (0..n).step_by(block) {
-        most = maximum(most, x.load_or([row, start], [1, block], -inf()).to::<f32>());
+        let v = reshape(x.load_or([row, start], [1, block], -inf()).to::<f32>(), [chunks, chunk]);
+        let grown = maximum(most, max(v, 1) * log2_e);
+        // Nothing but -inf so far: any finite number does, since all the powers are 0.
+        let origin = where_(grown == -inf(), 0.0, grown);
+        total = total * exp2_approx(most - origin) + sum(exp2_approx(fma(v, log2_e, -origin)), 1);
+        most = grown;
     }
-    let top = max(most, 1);
-    let mut total = zeros::<f32>([1, block]);
+    let top = max(most, 0);
+    let origin = where_(top == -inf(), 0.0, top);
+    // A row of nothing but -inf has the sum 0, and gives NaN.
+    let scale = 1.0 / sum(total * exp2_approx(most - origin), 0);
     for start in (0..n).step_by(block) {
-        total = total + exp(x.load_or([row, start], [1, block], -inf()).to::<f32>() - top);
-    }
-    let scale = 1.0 / sum(total, 1);
-    for start in (0..n).step_by(block) {
-        let e = exp(x.load_or([row, start], [1, block], -inf()).to::<f32>() - top);
-        y.store([row, start], (e * scale).to::<T>());
+        let v = x.load_or([row, start], [1, block], -inf()).to::<f32>();
+        y.store([row, start], (exp2_approx(fma(v, log2_e, -origin)) * scale).to::<T>());
     }
 }
 
@@ -46,8 +53,8 @@ pub fn softmax_long<T: Float>(x: In<T, 2>, y: Out<T, 2>, #[comptime] block: usiz
 pub fn softmax<'a, T: Float + Element>(x: View<'a, T, 2>, y: View<'a, T, 2>) -> Result<Launch<'a>> {
     same_dims("softmax", x, y)?;
     let [rows, columns] = x.dims();
-    Ok(match row_config(&x.device(), x.dtype(), columns) {
+    Ok(match row_config(x.device().info().kind, x.dtype(), columns) {
         Ok(c) => softmax_row(x, y, c.block).grid([rows]).num_warps(c.num_warps),
-        Err(c) => softmax_long(x, y, c.block).grid([rows]).num_warps(c.num_warps),
+        Err(c) => softmax_long(x, y, c.block, 16 / x.dtype().bytes()).grid([rows]).num_warps(c.num_warps),
     })
 }

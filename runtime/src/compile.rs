@@ -105,7 +105,7 @@ fn compile_code(
     let compiled = stages.compiled;
     if let Some(dump) = &mut dump {
         dump.write("optimised.txt", &stages.tile);
-        dump.write("schedule.txt", format!("{:#?}\n", stages.schedule));
+        dump.write("schedule.txt", &stages.schedule);
         dump.write("thread.txt", &stages.thread);
         let name = match compiled.code {
             Code::Ptx(_) => "code.ptx",

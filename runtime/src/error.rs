@@ -1,7 +1,10 @@
 //! What can go wrong on the way from a launch to its result.
 
-/// An error of the runtime: what, where, why, and what to do.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+use std::fmt;
+
+/// An error of the runtime: what, where, why, and what to do. Its `Debug` text is its message, for that is what a `main` that
+/// returns it, and `unwrap`, print.
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The kernel cannot be built or compiled.
@@ -114,6 +117,12 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 fn free_text(free: Option<u64>, total: Option<u64>) -> String {
     match (free, total) {
         (Some(free), Some(total)) => format!(", {free} of {total} free"),
@@ -125,3 +134,14 @@ fn free_text(free: Option<u64>, total: Option<u64>) -> String {
 
 /// The result of a runtime call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_fails_prints_the_message() {
+        let error = Error::View("too long".into());
+        assert_eq!(format!("{error:?}"), "invalid view: too long");
+    }
+}

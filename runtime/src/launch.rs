@@ -33,6 +33,12 @@ pub struct Launch<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid([u64; 3]);
 
+impl From<usize> for Grid {
+    fn from(x: usize) -> Self {
+        Grid([x as u64, 1, 1])
+    }
+}
+
 impl From<[usize; 1]> for Grid {
     fn from([x]: [usize; 1]) -> Self {
         Grid([x as u64, 1, 1])
@@ -58,7 +64,7 @@ impl<'a> Launch<'a> {
         Self { def, args, grid: None, options: Options::default(), fp_fusion: false, device: None }
     }
 
-    /// The number of programs: `[x]`, `[x, y]` or `[x, y, z]`. If one of them is 0 the launch does nothing.
+    /// The number of programs: `x`, `[x]`, `[x, y]` or `[x, y, z]`. If one of them is 0 the launch does nothing.
     pub fn grid(mut self, grid: impl Into<Grid>) -> Self {
         self.grid = Some(grid.into().0);
         self

@@ -193,6 +193,9 @@ unary_functions! {
     exp: Float, Exp;
     /// 2 to the power x.
     exp2: Float, Exp2;
+    /// 2 to the power x in a hurry: relative error up to 2^-22, and 0 for results below 2^-126. For the inner loops of softmax
+    /// and the like, whose results are sums that such differences do not reach.
+    exp2_approx: Float, Exp2Approx;
     /// The natural logarithm: NaN below zero, minus infinity at zero.
     log: Float, Log;
     /// The logarithm to base 2.

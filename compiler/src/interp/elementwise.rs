@@ -114,7 +114,7 @@ macro_rules! constant_op {
 
 macro_rules! constant_unary {
     ($op:expr, $pick:ident) => {
-        constant_op!(UnaryOp, $op, $pick: Neg Not Abs Exp Exp2 Log Log2 Sin Cos Tanh Erf Sqrt Rsqrt Floor Ceil Trunc Round)
+        constant_op!(UnaryOp, $op, $pick: Neg Not Abs Exp Exp2 Exp2Approx Log Log2 Sin Cos Tanh Erf Sqrt Rsqrt Floor Ceil Trunc Round)
     };
 }
 

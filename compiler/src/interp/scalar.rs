@@ -262,7 +262,7 @@ macro_rules! real_element {
                     UnaryOp::Not => return None,
                     UnaryOp::Abs => x.abs(),
                     UnaryOp::Exp => x.exp(),
-                    UnaryOp::Exp2 => x.exp2(),
+                    UnaryOp::Exp2 | UnaryOp::Exp2Approx => x.exp2(),
                     UnaryOp::Log => x.ln(),
                     UnaryOp::Log2 => x.log2(),
                     UnaryOp::Sin => x.sin(),

@@ -12,5 +12,8 @@
 pub mod distributed;
 pub mod shared;
 
+#[cfg(test)]
+pub(crate) mod random;
+
 pub use distributed::Layout;
 pub use shared::{Padded, Swizzle};

@@ -24,7 +24,7 @@ impl Lowering<'_> {
     }
 
     /// The register of an element from its bits as memory and parameters hold them (`I32`, `I64`, `F32` or `F64`).
-    pub(super) fn unpacked(&mut self, elem: Elem, raw: Value) -> Value {
+    pub(super) fn register_of(&mut self, elem: Elem, raw: Value) -> Value {
         match elem {
             Elem::Scalar(DType::Bool) => {
                 let zero = self.b.i32(0);
@@ -37,7 +37,7 @@ impl Lowering<'_> {
     }
 
     /// The bits of an element as memory holds them; above the element's width anything may stand.
-    pub(super) fn packed(&mut self, elem: Elem, reg: Value) -> Value {
+    pub(super) fn storage_of(&mut self, elem: Elem, reg: Value) -> Value {
         match elem {
             Elem::Scalar(DType::Bool) => self.b.conv(Conv::PredToI32, reg, Ty::I32),
             _ => reg,

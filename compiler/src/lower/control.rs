@@ -70,7 +70,7 @@ impl Lowering<'_> {
     }
 
     /// What may have happened before a round of a loop: what happened before the loop, and in another round of it.
-    fn enter_loop(&mut self, regions: &[Region]) {
+    pub(super) fn enter_loop(&mut self, regions: &[Region]) {
         let mut accesses = Vec::new();
         let mut shared = false;
         for &region in regions {
@@ -109,6 +109,7 @@ impl Lowering<'_> {
         let mut inits = vec![zero, lo];
         inits.extend(self.flatten(&data.operands[3..], &layouts)?);
 
+        let before = self.hazards.clone();
         self.enter_loop(&[body]);
         let carried = self.b.begin_loop(&inits);
         let go_on = self.b.icmp_u(Cmp::Lt, carried[0], trips);
@@ -122,16 +123,11 @@ impl Lowering<'_> {
         let yielded = &func.ops[func.terminator(body)].operands;
         next.extend(self.flatten(yielded, &layouts)?);
         self.close_scope();
-        self.hazards.forget_places();
         let results = self.b.end_loop(&next);
-        self.leave_loop(&[body]);
+        // No round may have run, and so none of the barriers in it.
+        self.hazards.merge(before);
         self.unflatten(&data.results, &layouts, &results[2..]);
         Ok(())
-    }
-
-    /// After a loop: the body may have run any number of times, also none.
-    pub(super) fn leave_loop(&mut self, regions: &[Region]) {
-        self.enter_loop(regions);
     }
 
     pub(super) fn while_loop(&mut self, op: OpId) -> Result<()> {
@@ -147,6 +143,8 @@ impl Lowering<'_> {
         self.region_ops(condition)?;
         let go_on = self.scalar(func.ops[func.terminator(condition)].operands[0])?;
         self.close_scope();
+        // The loop ends here, whether or not a round has run.
+        let at_end = self.hazards.clone();
         let carried = self.b.loop_body(go_on);
         self.open_scope();
         self.unflatten(&func.regions[body].params, &layouts, &carried);
@@ -154,7 +152,7 @@ impl Lowering<'_> {
         let next = self.flatten(&func.ops[func.terminator(body)].operands, &layouts)?;
         self.close_scope();
         let results = self.b.end_loop(&next);
-        self.leave_loop(&data.regions);
+        self.hazards = at_end;
         self.unflatten(&data.results, &layouts, &results);
         Ok(())
     }

@@ -112,7 +112,7 @@ impl Lowering<'_> {
         let base = self.padded_base(from, place);
         for first in (0..from.registers()).step_by(write) {
             let group = vector_group(from, last, write, first);
-            let raw: Vec<_> = group.iter().map(|&r| self.packed(elem, regs[r])).collect();
+            let raw: Vec<_> = group.iter().map(|&r| self.storage_of(elem, regs[r])).collect();
             let offset = place.byte(from.reg_index(first)) as i32;
             self.store_vec(Space::Shared(buf, base, offset), elem, &raw, guard);
         }
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         for first in (0..to.registers()).step_by(read) {
             let offset = place.byte(to.reg_index(first)) as i32;
             for raw in self.load_vec(Space::Shared(buf, base, offset), elem, read, None) {
-                out.push(self.unpacked(elem, raw));
+                out.push(self.register_of(elem, raw));
             }
         }
         self.hazards.shared_read();
@@ -183,4 +183,97 @@ fn shuffle_plan(from: &Layout, to: &Layout) -> Option<ShufflePlan> {
     }
     renaming(&after, to)?;
     Some(ShufflePlan { swaps, lanes, after })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::random::Random;
+
+    /// What register `r` of each lane holds after the plan, by its own rules.
+    fn follow(plan: &ShufflePlan, from: &Layout, to: &Layout, warp: usize) -> Option<Vec<Vec<u32>>> {
+        let lanes = 1usize << from.lane.len();
+        let mut held: Vec<Vec<u32>> =
+            (0..lanes).map(|lane| (0..from.registers()).map(|r| from.index(r, lane, warp)).collect()).collect();
+        for &(reg_bit, lane_bit) in &plan.swaps {
+            let before = held.clone();
+            for (lane, regs) in held.iter_mut().enumerate() {
+                let upper = lane >> lane_bit & 1 == 1;
+                for low in (0..from.registers()).filter(|r| r >> reg_bit & 1 == 0) {
+                    let high = low | 1 << reg_bit;
+                    // What the partner sends: the half that does not stay with it.
+                    let partner = &before[lane ^ (1 << lane_bit)];
+                    if upper {
+                        regs[low] = partner[high];
+                    } else {
+                        regs[high] = partner[low];
+                    }
+                }
+            }
+        }
+        if !plan.lanes.is_empty() {
+            let before = held.clone();
+            for (lane, regs) in held.iter_mut().enumerate() {
+                let source: usize = plan.lanes.iter().enumerate().map(|(i, &bit)| (lane >> bit & 1) << i).sum();
+                regs.clone_from(&before[source]);
+            }
+        }
+        let map = renaming(&plan.after, to)?;
+        Some(held.into_iter().map(|regs| map.iter().map(|&r| regs[r]).collect()).collect())
+    }
+
+    #[test]
+    fn shuffle_plans_bring_every_element_home() {
+        let mut random = Random(4);
+        let mut plans = 0;
+        for _ in 0..6000 {
+            let shape = random.shape(8);
+            let (lanes, warps) = (1 + random.below(5), random.below(3));
+            let from = random.layout(&shape, lanes, warps);
+            let mut to = random.layout(&shape, lanes, warps);
+            if random.below(2) == 0 {
+                // Layouts that differ within warps only, which is what plans are for.
+                let mut bits: Vec<u32> = from.reg.iter().chain(&from.lane).copied().filter(|&b| b != 0).collect();
+                for i in (1..bits.len()).rev() {
+                    bits.swap(i, random.below(i + 1));
+                }
+                let lane = from.lane.iter().map(|&b| if b == 0 { 0 } else { bits.pop().unwrap_or(0) }).collect();
+                to = Layout { reg: bits, lane, ..from.clone() };
+            }
+            let Some(plan) = shuffle_plan(&from, &to) else { continue };
+            plans += 1;
+            for warp in 0..1 << warps {
+                let held = follow(&plan, &from, &to, warp).expect("the plan's last layout is renamed");
+                for (lane, regs) in held.iter().enumerate() {
+                    for (r, &element) in regs.iter().enumerate() {
+                        assert_eq!(element, to.index(r, lane, warp), "{from} to {to}: lane {lane}, register {r}");
+                    }
+                }
+            }
+        }
+        assert!(plans > 1000, "{plans} of the pairs have a plan");
+    }
+
+    #[test]
+    fn renaming_finds_the_element() {
+        let mut random = Random(5);
+        let mut found = 0;
+        for _ in 0..5000 {
+            let shape = random.shape(8);
+            let from = random.layout(&shape, 3, 2);
+            let mut to = from.clone();
+            for i in (1..to.reg.len()).rev() {
+                to.reg.swap(i, random.below(i + 1));
+            }
+            if random.below(4) == 0 {
+                to = random.layout(&shape, 3, 2);
+            }
+            let Some(map) = renaming(&from, &to) else { continue };
+            found += 1;
+            for (r, &source) in map.iter().enumerate() {
+                assert_eq!(from.index(source, 5, 2), to.index(r, 5, 2), "{from} to {to}");
+            }
+        }
+        assert!(found > 3000, "{found}");
+    }
 }

@@ -14,7 +14,7 @@ pub(super) struct Place {
 }
 
 /// One access to global memory since the last barrier.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Access {
     pointer: Value,
     write: bool,
@@ -66,7 +66,11 @@ impl Hazards {
     pub fn merge(&mut self, other: Hazards) {
         self.shared_read |= other.shared_read;
         self.shared_written |= other.shared_written;
-        self.global.extend(other.global);
+        for access in other.global {
+            if !self.global.contains(&access) {
+                self.global.push(access);
+            }
+        }
     }
 
     /// Accesses by address are not the same place in another round of a loop.

@@ -167,11 +167,11 @@ impl Lowering<'_> {
             let group = vector_group(&layout, access.axis, access.vec, first);
             let guard = masks.as_ref().map(|m| {
                 let other = others.as_ref().filter(|_| uniform).map_or(zero, |o| o[first]);
-                (m[first], self.packed(elem, other))
+                (m[first], self.storage_of(elem, other))
             });
             let raw = self.load_vec(Space::Global(pointers[first], 0), elem, group.len(), guard);
             for (&r, raw) in group.iter().zip(raw) {
-                let mut value = self.unpacked(elem, raw);
+                let mut value = self.register_of(elem, raw);
                 if let (Some(m), Some(o), false) = (&masks, &others, uniform) {
                     value = self.b.select(m[r], value, o[r]);
                 }
@@ -212,7 +212,7 @@ impl Lowering<'_> {
                 (Some(m), None) => Some(m[first]),
                 (None, f) => f,
             };
-            let raw: Vec<_> = group.iter().map(|&r| self.packed(elem, values[r])).collect();
+            let raw: Vec<_> = group.iter().map(|&r| self.storage_of(elem, values[r])).collect();
             self.store_vec(Space::Global(pointers[first], 0), elem, &raw, guard);
             group.iter().for_each(|&r| done[r] = true);
         }

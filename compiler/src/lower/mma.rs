@@ -93,7 +93,7 @@ impl Lowering<'_> {
         let vec = layout.run_along(inner).min(16 / bytes as usize);
         for first in (0..layout.registers()).step_by(vec) {
             let group = vector_group(&layout, Some(inner), vec, first);
-            let raw: Vec<_> = group.iter().map(|&r| self.packed(elem, regs[r])).collect();
+            let raw: Vec<_> = group.iter().map(|&r| self.storage_of(elem, regs[r])).collect();
             let (row, column) = (layout.reg_coord(first, 1 - inner), layout.reg_coord(first, inner));
             let (byte, offset) = self.swizzled_at(swizzle, bytes, base, row, column);
             self.store_vec(Space::Shared(buf, byte, offset), elem, &raw, guard);

@@ -85,7 +85,9 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
             "use smaller tiles or fewer stages",
         ));
     }
-    Ok(l.b.finish())
+    let mut thread = l.b.finish();
+    thread::dce::remove_unused(&mut thread);
+    Ok(thread)
 }
 
 /// How the kernel's flattened parameters are passed.
@@ -147,7 +149,7 @@ impl Lowering<'_> {
                 (Some(known), Elem::Scalar(d)) if d.is_int() => self.b.iconst(reg_ty(elem), known),
                 _ => {
                     let raw = self.b.param(i as u32);
-                    self.unpacked(elem, raw)
+                    self.register_of(elem, raw)
                 }
             };
             self.define(v, scalar.clone(), vec![reg].into());

@@ -3,11 +3,11 @@
 //! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
 //! `i - 1` has read (one barrier lies between), and computes.
 
-use super::Lowering;
 use super::memory::vector_group;
 use super::mma::staged_bytes;
+use super::{Lowering, Regs};
 use crate::error::Result;
-use crate::layout::Swizzle;
+use crate::layout::{Layout, Swizzle};
 use crate::schedule::MemoryAccess;
 use crate::thread::{Cmp, Op, Shared, Value};
 use crate::tile::{self, OpId, Region};
@@ -35,6 +35,21 @@ struct Ahead {
     swizzle: Swizzle,
 }
 
+/// A carried value of which a copy runs ahead.
+struct Running {
+    param: tile::Value,
+    next: tile::Value,
+    layout: Layout,
+}
+
+/// The round that copies are started for.
+struct Round {
+    iv: Value,
+    stage: Value,
+    /// Is there such a round?
+    in_time: Value,
+}
+
 impl Lowering<'_> {
     pub(super) fn pipelined_loop(&mut self, op: OpId) -> Result<()> {
         let func = self.func;
@@ -48,6 +63,12 @@ impl Lowering<'_> {
         let (lo, step) = (self.scalar(data.operands[0])?, self.scalar(data.operands[2])?);
         let ty = self.b.ty(trips);
 
+        let next_values = &func.ops[func.terminator(body)].operands;
+        let running: Vec<Running> = plan
+            .carried
+            .iter()
+            .map(|&i| Running { param: params[1 + i], next: next_values[i], layout: layouts[i].clone() })
+            .collect();
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
         self.hazards.forget_places();
         for l in &loads {
@@ -58,24 +79,32 @@ impl Lowering<'_> {
         }
         // The first rounds' copies.
         let mut ahead = lo;
+        let mut ahead_regs = Vec::with_capacity(running.len());
+        for (&i, r) in plan.carried.iter().zip(&running) {
+            ahead_regs.push(self.regs(data.operands[3 + i], &r.layout)?);
+        }
         for stage in 0..stages - 1 {
             let round = self.b.iconst(ty, stage.into());
             let in_time = self.b.icmp_u(Cmp::Lt, round, trips);
             let stage = self.b.i32(stage as i32);
-            self.start_copies(&loads, body, ahead, stage, in_time)?;
+            let round = Round { iv: ahead, stage, in_time };
+            ahead_regs = self.start_copies(&loads, body, &round, &running, &ahead_regs)?;
             ahead = self.b.add(ahead, step);
         }
 
-        // Carried: round, induction variable, that of the round ahead, stage read, stage written, and the kernel's own.
+        // Carried: round, induction variable, that of the round ahead, stage read, stage written, values that run ahead, and
+        // the kernel's own.
         let zero = self.b.iconst(ty, 0);
         let first = self.b.i32(0);
         let last = self.b.i32(stages as i32 - 1);
         let mut inits = vec![zero, lo, ahead, first, last];
+        inits.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
+        let own = inits.len();
         for (&v, layout) in data.operands[3..].iter().zip(&layouts) {
             inits.extend_from_slice(&self.regs(v, layout)?);
         }
-        let own = 5;
-        self.enter_rounds(body);
+        let before = self.hazards.clone();
+        self.enter_loop(&[body]);
         let carried = self.b.begin_loop(&inits);
         let go_on = self.b.icmp_u(Cmp::Lt, carried[0], trips);
         let carried = self.b.loop_body(go_on);
@@ -86,7 +115,20 @@ impl Lowering<'_> {
         let coming = self.b.add_imm(round, i64::from(stages) - 1);
         // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
         let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
-        self.start_copies(&loads, body, ahead, write, in_time)?;
+        let mut ahead_flat = &carried[5..own];
+        let ahead_regs: Vec<Regs> = running
+            .iter()
+            .map(|r| {
+                let (mine, rest) = ahead_flat.split_at(r.layout.registers());
+                ahead_flat = rest;
+                mine.into()
+            })
+            .collect();
+        let ahead_round = Round { iv: ahead, stage: write, in_time };
+        let ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
+        for l in &loads {
+            self.hazards.global(func.ops[l.load].operands[0], false, None);
+        }
 
         self.open_scope();
         let scalar = self.schedule.scalar();
@@ -113,6 +155,7 @@ impl Lowering<'_> {
         let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
         next.push(next_stage(self, read));
         next.push(next_stage(self, write));
+        next.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
         for (&v, layout) in func.ops[func.terminator(body)].operands.iter().zip(&layouts) {
             next.extend_from_slice(&self.regs(v, layout)?);
         }
@@ -123,8 +166,10 @@ impl Lowering<'_> {
         let results = self.b.end_loop(&next);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
-        self.leave_loop(&[body]);
+        // No round may have run, and so none of the barriers in it.
+        self.hazards.merge(before);
         self.hazards.shared_read();
+        self.hazards.shared_written();
         for l in &loads {
             self.shared.close(l.buf);
         }
@@ -156,22 +201,30 @@ impl Lowering<'_> {
         self.touch_global(pointer, false, place);
     }
 
-    fn enter_rounds(&mut self, body: Region) {
-        self.leave_loop(&[body]);
-    }
-
-    /// Starts the copies of all loads for the round with induction variable `iv` into `stage`, and ends their group.
-    fn start_copies(&mut self, loads: &[Ahead], body: Region, iv: Value, stage: Value, in_time: Value) -> Result<()> {
+    /// Starts the copies of all loads for a round, and ends their group. Takes the carried values of that round that
+    /// addresses are made of, and gives those of the round after it.
+    fn start_copies(
+        &mut self,
+        loads: &[Ahead],
+        body: Region,
+        round: &Round,
+        running: &[Running],
+        regs: &[Regs],
+    ) -> Result<Vec<Regs>> {
         // Addresses are computed as in the body, but for another round: what is known of the body now is hidden.
         self.open_scope();
         let scalar = self.schedule.scalar();
-        self.define(self.func.regions[body].params[0], scalar, vec![iv].into());
-        for l in loads {
-            self.start_copy(l, stage, in_time)?;
+        self.define(self.func.regions[body].params[0], scalar, vec![round.iv].into());
+        for (r, regs) in running.iter().zip(regs) {
+            self.define(r.param, r.layout.clone(), regs.clone());
         }
+        for l in loads {
+            self.start_copy(l, round.stage, round.in_time)?;
+        }
+        let next = running.iter().map(|r| self.regs(r.next, &r.layout)).collect::<Result<_>>()?;
         self.close_scope();
         self.b.emit(Op::CpAsyncCommit, vec![], &[]);
-        Ok(())
+        Ok(next)
     }
 
     fn start_copy(&mut self, l: &Ahead, stage: Value, in_time: Value) -> Result<()> {

@@ -173,7 +173,7 @@ impl Lowering<'_> {
             for (i, &value) in partial.iter().enumerate() {
                 let byte = self.b.mul_imm(at, bytes[i].into());
                 let offset = ((kept.reg_index(r) << shift) * bytes[i]) as i32;
-                let raw = self.packed(combine.elems[i], value);
+                let raw = self.storage_of(combine.elems[i], value);
                 self.store_vec(Space::Shared(buffers[i], byte, offset), combine.elems[i], &[raw], guard);
             }
         }
@@ -191,7 +191,7 @@ impl Lowering<'_> {
                     let index = (kept.reg_index(r) << shift) as usize + first;
                     let space = Space::Shared(buffers[i], byte, (index as u32 * bytes[i]) as i32);
                     for (j, raw) in self.load_vec(space, elem, step, None).into_iter().enumerate() {
-                        let value = self.unpacked(elem, raw);
+                        let value = self.register_of(elem, raw);
                         list[first + j].push(value);
                     }
                 }

@@ -34,18 +34,41 @@ impl Lowering<'_> {
 
     /// The registers of `value` in `layout`.
     pub(super) fn regs(&mut self, value: Value, layout: &Layout) -> Result<Regs> {
-        if let Some(regs) = self.known(value, layout) {
-            return Ok(regs);
+        // Operands before what is computed from them, by a list of our own: chains of ops may be long.
+        let mut todo = vec![(value, layout.clone(), false)];
+        while let Some((value, layout, operands_known)) = todo.pop() {
+            if self.known(value, &layout).is_some() {
+                continue;
+            }
+            let regs = if let Some((home, regs)) = self.known_somehow(value).filter(|_| self.has_home(value)) {
+                self.convert(&regs, &home, &layout, self.func.ty(value).elem)?
+            } else if let Some(op) = self.func.def_op(value) {
+                if !operands_known {
+                    let operands = self.operands_in(op, &layout);
+                    todo.push((value, layout, true));
+                    todo.extend(operands.into_iter().rev().map(|(x, l)| (x, l, false)));
+                    continue;
+                }
+                self.compute(op, &layout)?
+            } else {
+                return Err(Error::Internal(format!("{value} is asked for before it is defined")));
+            };
+            self.define(value, layout, regs);
         }
-        let regs = if let Some((home, regs)) = self.known_somehow(value).filter(|_| self.has_home(value)) {
-            self.convert(&regs, &home, layout, self.func.ty(value).elem)?
-        } else if let Some(op) = self.func.def_op(value) {
-            self.compute(op, layout)?
-        } else {
-            return Err(Error::Internal(format!("{value} is asked for before it is defined")));
-        };
-        self.define(value, layout.clone(), regs.clone());
-        Ok(regs)
+        self.known(value, layout).ok_or_else(|| Error::Internal(format!("{value} was not computed in {layout}")))
+    }
+
+    /// The operands that [`Lowering::compute`] asks for, in their layouts.
+    fn operands_in(&self, op: OpId, layout: &Layout) -> Vec<(Value, Layout)> {
+        let data = &self.func.ops[op];
+        let shape = |x: Value| &self.func.ty(x).shape;
+        match &data.op {
+            Op::Reshape => vec![(data.operands[0], layout.reshape(shape(data.operands[0])))],
+            Op::Permute(perm) => vec![(data.operands[0], layout.unpermute(perm))],
+            Op::Broadcast => vec![(data.operands[0], layout.broadcast_operand(shape(data.operands[0])))],
+            o if o.is_elementwise() => data.operands.iter().map(|&x| (x, layout.clone())).collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn has_home(&self, value: Value) -> bool {

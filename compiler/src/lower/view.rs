@@ -153,7 +153,7 @@ impl Lowering<'_> {
             Some(&pad) => self.scalar(pad)?,
             None => self.zero_storage(elem),
         };
-        let pad = self.packed(elem, pad);
+        let pad = self.storage_of(elem, pad);
         let mut view = self.view_access(op, &layout)?;
         self.touch_global(data.operands[0], false, self.view_place(op, rank.into(), &layout));
         let mut out: Vec<Option<Value>> = vec![None; layout.registers()];
@@ -166,7 +166,7 @@ impl Lowering<'_> {
             let (address, offset) = self.view_address(&mut view, first);
             let raw = self.load_vec(Space::Global(address, offset), elem, group.len(), inside.map(|p| (p, pad)));
             for (&r, raw) in group.iter().zip(raw) {
-                out[r] = Some(self.unpacked(elem, raw));
+                out[r] = Some(self.register_of(elem, raw));
             }
         }
         let regs: Regs = out.into_iter().flatten().collect();
@@ -200,7 +200,7 @@ impl Lowering<'_> {
                 (p, f) => p.or(f),
             };
             let (address, offset) = self.view_address(&mut view, first);
-            let raw: Vec<_> = group.iter().map(|&r| self.packed(elem, values[r])).collect();
+            let raw: Vec<_> = group.iter().map(|&r| self.storage_of(elem, values[r])).collect();
             self.store_vec(Space::Global(address, offset), elem, &raw, guard);
             group.iter().for_each(|&r| done[r] = true);
         }

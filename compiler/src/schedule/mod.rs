@@ -29,6 +29,8 @@ pub struct PipelinePlan {
     pub stages: u32,
     /// The loads, in program order; each feeds only dots.
     pub loads: Vec<OpId>,
+    /// Which carried values their addresses are made of, such as pointers that move on each round: a copy of each runs ahead.
+    pub carried: Vec<usize>,
 }
 
 /// Every decision about one function.
@@ -87,6 +89,11 @@ impl fmt::Display for Schedule {
         dots.sort_by_key(|(op, _)| op.index());
         for (op, dot) in dots {
             writeln!(f, "{op} is {dot}")?;
+        }
+        let mut reductions: Vec<_> = self.reductions.iter().collect();
+        reductions.sort_by_key(|(op, _)| op.index());
+        for (op, layout) in reductions {
+            writeln!(f, "{op} reduces {layout}")?;
         }
         let mut pipelines: Vec<_> = self.pipelines.iter().collect();
         pipelines.sort_by_key(|(op, _)| op.index());

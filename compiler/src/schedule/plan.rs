@@ -8,7 +8,16 @@ use crate::layout::Layout;
 use crate::pipeline::Options;
 use crate::target::Caps;
 use crate::tile::{Function, Op, OpId, Region, Value, ValueDef};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Most warps of 32 threads of one program: no device allows more than 1024 threads.
+const MAX_WARPS: u32 = 32;
+
+/// Deepest pipeline: beyond it nothing is gained, and the code before the loop grows with each stage.
+const MAX_STAGES: u32 = 16;
+
+/// Loops nested deeper than this are planned once instead of until their layouts settle.
+const MAX_DEPTH: u32 = 4;
 
 struct Planner<'a> {
     func: &'a Function,
@@ -21,17 +30,12 @@ struct Planner<'a> {
     accumulators: HashSet<Value>,
     uses: HashMap<Value, Vec<OpId>>,
     aliases: Aliases,
+    /// Loops around the op being planned.
+    depth: u32,
 }
 
 pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Options) -> Result<Schedule> {
-    if !options.num_warps.is_power_of_two() || options.num_warps > 32 {
-        return Err(Error::Unsupported {
-            kernel: func.name.clone(),
-            target: caps.name.clone(),
-            what: format!("num_warps is {}", options.num_warps),
-            help: Some("num_warps is a power of two, 1 to 32".into()),
-        });
-    }
+    check(func, caps, options)?;
     // Never fewer than one warp of the target, nor more threads than it allows.
     let threads = (32 * options.num_warps).min(1 << caps.max_threads.ilog2()).max(caps.warp_width);
     let schedule = Schedule {
@@ -58,11 +62,34 @@ pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Opti
         accumulators: HashSet::new(),
         uses,
         aliases: aliases(func),
+        depth: 0,
     };
     p.plan_accesses(axis);
     p.region(func.body);
     p.plan_pipelines();
     Ok(p.schedule)
+}
+
+/// Refuses options and devices that no schedule can be made for.
+fn check(func: &Function, caps: &Caps, options: &Options) -> Result<()> {
+    let refuse = |what: String, help: &str| {
+        Err(Error::Unsupported { kernel: func.name.clone(), target: caps.name.clone(), what, help: Some(help.into()) })
+    };
+    let Options { num_warps, num_stages } = *options;
+    if !num_warps.is_power_of_two() || num_warps > MAX_WARPS {
+        return refuse(format!("num_warps is {num_warps}"), &format!("num_warps is a power of two, 1 to {MAX_WARPS}"));
+    }
+    if num_stages == 0 || num_stages > MAX_STAGES {
+        return refuse(
+            format!("num_stages is {num_stages}"),
+            &format!("num_stages is 1 (no pipeline) to {MAX_STAGES}"),
+        );
+    }
+    if caps.max_threads < caps.warp_width {
+        let what = format!("a warp has {} lanes, but the device allows {} threads", caps.warp_width, caps.max_threads);
+        return refuse(what, "use another device");
+    }
+    Ok(())
 }
 
 impl Planner<'_> {
@@ -115,15 +142,16 @@ impl Planner<'_> {
 
     /// Notes that `value`, and what it is computed from element by element, is wanted in `layout`.
     fn wish(&mut self, value: Value, layout: &Layout) {
-        if self.wishes.contains_key(&value) || self.func.ty(value).shape != layout.shape {
-            return;
-        }
-        self.wishes.insert(value, layout.clone());
-        if let Some(op) = self.func.def_op(value)
-            && self.func.ops[op].op.is_elementwise()
-        {
-            for &operand in &self.func.ops[op].operands {
-                self.wish(operand, layout);
+        let mut todo = vec![value];
+        while let Some(value) = todo.pop() {
+            if self.wishes.contains_key(&value) || self.func.ty(value).shape != layout.shape {
+                continue;
+            }
+            self.wishes.insert(value, layout.clone());
+            if let Some(op) = self.func.def_op(value)
+                && self.func.ops[op].op.is_elementwise()
+            {
+                todo.extend(&self.func.ops[op].operands);
             }
         }
     }
@@ -202,6 +230,10 @@ impl Planner<'_> {
                     let layout = self.schedule.scalar();
                     set(self, i, &layout);
                 }
+                None if self.depth >= MAX_DEPTH => {
+                    let layout = self.default_layout(init);
+                    set(self, i, &layout);
+                }
                 None => {
                     for list in params {
                         self.schedule.homes.remove(&list[i]);
@@ -210,8 +242,9 @@ impl Planner<'_> {
             }
         }
         // Twice is enough for a layout to travel from one carried value to another in most loops; what still differs
-        // then is converted at the end of the body.
-        for _ in 0..2 {
+        // then is converted at the end of the body. Each try plans the loops inside anew, so that deep nests get one.
+        self.depth += 1;
+        for _ in 0..if self.depth <= MAX_DEPTH { 2 } else { 0 } {
             run(self);
             for (i, &n) in next.iter().enumerate() {
                 match self.home(n).cloned() {
@@ -230,6 +263,7 @@ impl Planner<'_> {
             }
         }
         run(self);
+        self.depth -= 1;
     }
 
     fn for_loop(&mut self, op: OpId) {
@@ -287,10 +321,17 @@ impl Planner<'_> {
         });
         for op in loops {
             let region = self.func.ops[op].regions[0];
-            let loads: Vec<OpId> =
-                self.func.regions[region].ops.iter().copied().filter(|&l| self.can_run_ahead(region, l)).collect();
+            let mut loads = Vec::new();
+            let mut carried = BTreeSet::new();
+            for &load in &self.func.regions[region].ops {
+                if let Some(needed) = self.can_run_ahead(region, load) {
+                    loads.push(load);
+                    carried.extend(needed);
+                }
+            }
             if !loads.is_empty() {
-                let plan = PipelinePlan { stages: self.options.num_stages, loads };
+                let carried = carried.into_iter().collect();
+                let plan = PipelinePlan { stages: self.options.num_stages, loads, carried };
                 self.schedule.pipelines.insert(op, plan);
             }
         }
@@ -298,25 +339,25 @@ impl Planner<'_> {
 
     /// May the load be started iterations before its use? It must feed only dots on tensor cores, read 0 outside,
     /// move at least 4 bytes at a time, and its address must be computable ahead.
-    fn can_run_ahead(&self, body: Region, load: OpId) -> bool {
+    fn can_run_ahead(&self, body: Region, load: OpId) -> Option<BTreeSet<usize>> {
         let data = &self.func.ops[load];
         let zero_outside = match data.op {
             Op::Load => data.operands.get(2),
             Op::ViewLoad { rank } => data.operands.get(1 + 3 * usize::from(rank)),
-            _ => return false,
+            _ => return None,
         }
         .is_none_or(|&other| self.func.const_of(other).is_some_and(|c| c.0 == 0));
         let result = data.results[0];
         let access = &self.schedule.accesses[&load];
         let bytes = access.vec * self.func.ty(result).dtype().bytes();
         // The copies of a replicated layout would all write the same bytes.
-        zero_outside
+        let can = zero_outside
             && bytes >= 4
             && access.layout.is_injective()
             && access.axis.is_some()
             && self.feeds_only_mma(body, result)
-            && !self.may_be_stored_to(body, data.operands[0])
-            && data.operands.iter().all(|&v| self.computable_ahead(body, v, 64))
+            && !self.may_be_stored_to(body, data.operands[0]);
+        if can { self.computable_ahead(body, &data.operands, &access.layout) } else { None }
     }
 
     /// Does the loop store where `pointer` may lead? Then a load must not pass the stores of earlier rounds.
@@ -342,25 +383,40 @@ impl Planner<'_> {
         })
     }
 
-    /// Is `value` computed in `body` by pure ops alone, from outside values, the induction variable, and carried values whose
-    /// next value is so computed too?
-    fn computable_ahead(&self, body: Region, value: Value, depth: u32) -> bool {
-        if depth == 0 {
-            return false;
-        }
-        match self.func.values[value].def {
-            ValueDef::Param { region, index } if region == body => {
-                // Carried values other than the induction variable would need a copy that runs ahead.
-                index == 0
+    /// Are `values` computed in `body` by pure ops alone, from outside values, the induction variable, and carried values whose
+    /// next value is so computed, too? Gives those carried values. Tiles among them must stay in `layout`, in which the
+    /// load takes its pointers: nothing may be converted ahead.
+    fn computable_ahead(&self, body: Region, values: &[Value], layout: &Layout) -> Option<BTreeSet<usize>> {
+        let next = &self.func.ops[self.func.terminator(body)].operands;
+        let stays = |v: Value| self.func.ty(v).is_scalar() || self.home(v) == Some(layout);
+        let mut todo = values.to_vec();
+        let mut seen = HashSet::new();
+        let mut carried = BTreeSet::new();
+        while let Some(value) = todo.pop() {
+            if !seen.insert(value) {
+                continue;
             }
-            ValueDef::Param { .. } => true,
-            ValueDef::Result { op, .. } => {
-                let data = &self.func.ops[op];
-                !self.func.regions[body].ops.contains(&op)
-                    || data.op.is_pure()
-                        && !matches!(data.op, Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. })
-                        && data.operands.iter().all(|&v| self.computable_ahead(body, v, depth - 1))
+            match self.func.values[value].def {
+                ValueDef::Param { region, index } if region == body && index > 0 => {
+                    let i = index as usize - 1;
+                    if !stays(value) || !stays(next[i]) {
+                        return None;
+                    }
+                    carried.insert(i);
+                    todo.push(next[i]);
+                }
+                ValueDef::Result { op, .. } if self.func.regions[body].ops.contains(&op) => {
+                    let data = &self.func.ops[op];
+                    let computed_anywhere = data.op.is_pure()
+                        && !matches!(data.op, Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. });
+                    if !computed_anywhere {
+                        return None;
+                    }
+                    todo.extend(&data.operands);
+                }
+                _ => {}
             }
         }
+        Some(carried)
     }
 }

@@ -11,6 +11,7 @@
 //! low bits, and the lowering says when to sign-extend. `f16`/`bf16` exist as bits only; arithmetic is `F32` or `F64`.
 
 pub mod builder;
+pub mod dce;
 pub mod eval;
 pub mod function;
 #[cfg(test)]

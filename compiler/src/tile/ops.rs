@@ -57,6 +57,8 @@ names! {
         Exp = "exp",
         /// 2 to the power x.
         Exp2 = "exp2",
+        /// 2 to the power x in a hurry: relative error up to 2^-22, and 0 for results below 2^-126 (of f64: as `exp2`).
+        Exp2Approx = "exp2_approx",
         /// Natural logarithm; NaN below zero, -inf at zero.
         Log = "log",
         /// Logarithm to base 2.

@@ -3,8 +3,8 @@
 use crate::Typed;
 use crate::common::{Arg, Case};
 use tilewright_compiler::DType;
-use tilewright_compiler::tile::generate::{Argument, Config, Runnable, arguments, random_function};
-use tilewright_compiler::tile::{Constant, Op};
+use tilewright_compiler::tile::generate::{Argument, Config, Floats, Runnable, arguments, random_function};
+use tilewright_compiler::tile::{Constant, Op, ReduceOp, UnaryOp};
 
 /// All ops whose results are exact.
 pub fn exact(seed: u64) -> Typed {
@@ -27,6 +27,21 @@ pub fn movement(seed: u64) -> Typed {
     };
     let runnable = Some(Runnable { elements: 1024, programs: 1 });
     make(seed, &Config { ops: 40, max_elements: 1024, allow, runnable, ..Config::runnable() })
+}
+
+/// Numbers of every kind, infinities, NaN and subnormals among them, in ops that are rounded once.
+pub fn special(seed: u64) -> Typed {
+    let allow = |op: &Op| match op {
+        Op::Unary(op) => {
+            use UnaryOp::{Abs, Ceil, Floor, Neg, Not, Round, Sqrt, Trunc};
+            matches!(op, Abs | Ceil | Floor | Neg | Not | Round | Sqrt | Trunc)
+        }
+        // The order of additions, and the bits of a NaN, are free.
+        Op::Reduce { op, .. } => !matches!(op, ReduceOp::Sum | ReduceOp::Prod),
+        Op::Dot { .. } | Op::Bitcast => false,
+        _ => true,
+    };
+    make(seed, &Config { floats: Floats::All, ops: 40, allow, ..Config::runnable() })
 }
 
 fn make(seed: u64, config: &Config) -> Typed {

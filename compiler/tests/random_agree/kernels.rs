@@ -101,6 +101,12 @@ fn some_view(m: &mut Maker, rank: usize, distinct: bool) -> (Vec<usize>, Vec<i64
             strides[axis] = -strides[axis];
         }
     }
+    let mut dims = dims;
+    if m.chance(5) {
+        // Nothing is inside.
+        let axis = m.below(rank);
+        dims[axis] = 0;
+    }
     (dims, strides, elements + m.below(3), first)
 }
 
@@ -111,8 +117,12 @@ pub fn views(seed: u64) -> Typed {
     let rank = 1 + m.below(3);
     let rank_bits = m.below(10);
     let shape = m.dims(rank, rank_bits);
-    let offset = |m: &mut Maker, i: usize, extent: usize| match m.below(5) {
+    let offset = |m: &mut Maker, i: usize, extent: usize| match m.below(6) {
         0 => m.i32(0),
+        5 => {
+            let near_the_ends = m.pick(&[i32::MIN, i32::MIN + 3, i32::MAX - 2, i32::MAX]);
+            m.scalar(&format!("at{i}"), DType::I32, near_the_ends.into())
+        }
         1 => {
             let c = (m.below(extent + 4) as i64) - 4;
             m.i32(c)
@@ -478,7 +488,7 @@ fn addresses(m: &mut Maker, o: &Operand, i: usize, k0: Value, [rows, columns, de
 /// Loops and branches that carry tiles of several shapes and types, which change places.
 pub fn carried(seed: u64) -> Typed {
     let mut m = Maker::new(seed);
-    let bits = m.pick(&[0, 1, 3, 5, 6, 8, 9, 10, 12]);
+    let bits = m.pick(&[0, 1, 3, 5, 6, 7, 8, 8, 9, 10, 10, 12, 14]);
     let n = 1usize << bits;
     let mut pool = Vec::new();
     for i in 0..1 + m.below(3) {

@@ -42,6 +42,7 @@ struct Family {
 const FAMILIES: &[Family] = &[
     Family { name: "generated", make: generated::exact, seeds: 150 },
     Family { name: "generated large", make: generated::large, seeds: 15 },
+    Family { name: "generated special", make: generated::special, seeds: 60 },
     Family { name: "reductions", make: kernels::reductions, seeds: 60 },
     Family { name: "views", make: kernels::views, seeds: 100 },
     Family { name: "in place", make: kernels::in_place, seeds: 60 },

@@ -31,7 +31,12 @@ pub(super) fn assemble(context: &Context, compiled: &Compiled) -> Result<Assembl
             Err(log) => refused = format!("{} refused the code: {log}\n", ptxas.path.display()),
         }
     }
-    match link(context, ptx) {
+    // Left to itself the linker may aim at the plain architecture, which lacks the specific one's instructions.
+    let linked = match specific_target(context.sm) {
+        Some(target) => link(context, ptx, Some(target)).or_else(|_| link(context, ptx, None)),
+        None => link(context, ptx, None),
+    };
+    match linked {
         Ok(assembled) => Ok(Assembled { log: refused + &assembled.log, ..assembled }),
         // The linker is stricter than the loader, about targets for one. Without a binary the loader gets the text, and its
         // verdict is the one that counts.
@@ -103,11 +108,27 @@ fn arch(sm: u32) -> String {
     }
 }
 
-/// Assembles with the driver's linker.
-fn link(context: &Context, ptx: &str) -> Result<Assembled> {
+/// `CU_TARGET_COMPUTE_90A`.
+const COMPUTE_90A: usize = 90 + 0x1_0000;
+
+/// The linker's name for the specific architecture that code is generated for, if it is.
+fn specific_target(sm: u32) -> Option<usize> {
+    match tilewright_compiler::target::Caps::ptx(sm).language {
+        Language::Ptx { sm: 90, arch_specific: true } => Some(COMPUTE_90A),
+        _ => None,
+    }
+}
+
+/// Assembles with the driver's linker, for this target or for the context's device.
+fn link(context: &Context, ptx: &str, target: Option<usize>) -> Result<Assembled> {
     let text = c_string(ptx)?;
     let mut log = JitLog::new();
-    let (mut options, mut values) = log.options();
+    let (options, values) = log.options();
+    let (mut options, mut values) = (options.to_vec(), values.to_vec());
+    if let Some(target) = target {
+        options.push(CUjit_option::CU_JIT_TARGET);
+        values.push(ptr::without_provenance_mut(target));
+    }
     let mut state = ptr::null_mut();
     // SAFETY: options and values are two arrays of the same length; the buffers they name outlive the link state.
     let code =

@@ -309,8 +309,10 @@ impl Backend for Cuda {
         let c = &self.0;
         c.enter()?;
         c.epoch.fetch_add(1, SeqCst);
-        let mut result = c.try_alloc(bytes);
-        if let (Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY), Some(pool)) = (&result, c.pool) {
+        // The driver calls sizes beyond all reason invalid rather than too large.
+        let possible = c.info.memory_bytes.is_none_or(|all| bytes <= all);
+        let mut result = if possible { c.try_alloc(bytes) } else { Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) };
+        if let (true, Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY), Some(pool)) = (possible, &result, c.pool) {
             // Memory freed but not yet reached by the stream, or kept in pieces, may serve once it is given back.
             c.wait_stream(c.stream)?;
             // SAFETY: the pool is the device's own.

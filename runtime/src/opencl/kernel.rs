@@ -12,6 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_compiler::target::{Code, Compiled};
 use tilewright_compiler::thread::AbiTy;
 
+/// Held while a program is built and its kernel made. The standard lets threads do that side by side, but PoCL 3.1 now and
+/// then reads freed memory in `clCreateKernel` when they do.
+static BUILDING: Mutex<()> = Mutex::new(());
+
 /// A built kernel.
 pub(super) struct Kernel {
     context: Arc<Context>,
@@ -43,6 +47,7 @@ impl Kernel {
         };
         let Code::OpenClC(source) = &compiled.code else { return Err(wrong()) };
         let entry = CString::new(compiled.entry.as_str()).map_err(|_| wrong())?;
+        let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut code = 0;
         let (mut text, length) = (source.as_ptr().cast(), source.len());
         // SAFETY: one string with its length.

@@ -1,5 +1,5 @@
-//! A stand-in for the CUDA driver's library, with the functions the runtime uses: memory is the host's, launches are printed
-//! and not run. Built by `fake_cuda.rs` with rustc alone.
+//! A stand-in for the CUDA driver's library, with the functions the runtime uses: memory is the host's, launches are
+//! printed and not run. Built by `fake_cuda.rs` with rustc alone.
 
 #![allow(non_snake_case, reason = "the driver's names")]
 #![allow(
@@ -97,17 +97,36 @@ driver! {
         dealloc(a as *mut u8, Layout::from_size_align(n, 256).unwrap());
         gone()
     };
-    cuMemcpyHtoDAsync_v2(d: u64, h: P, n: usize, s: P) { std::ptr::copy_nonoverlapping(h.cast::<u8>(), d as *mut u8, n); state() };
-    cuMemcpyDtoHAsync_v2(h: P, d: u64, n: usize, s: P) { std::ptr::copy_nonoverlapping(d as *const u8, h.cast::<u8>(), n); state() };
-    cuMemcpyDtoDAsync_v2(d: u64, h: u64, n: usize, s: P) { std::ptr::copy_nonoverlapping(h as *const u8, d as *mut u8, n); state() };
+    cuMemcpyHtoDAsync_v2(d: u64, h: P, n: usize, s: P) {
+        std::ptr::copy_nonoverlapping(h.cast::<u8>(), d as *mut u8, n);
+        state()
+    };
+    cuMemcpyDtoHAsync_v2(h: P, d: u64, n: usize, s: P) {
+        std::ptr::copy_nonoverlapping(d as *const u8, h.cast::<u8>(), n);
+        state()
+    };
+    cuMemcpyDtoDAsync_v2(d: u64, h: u64, n: usize, s: P) {
+        std::ptr::copy_nonoverlapping(h as *const u8, d as *mut u8, n);
+        state()
+    };
     cuMemsetD8Async(d: u64, v: u8, n: usize, s: P) { std::ptr::write_bytes(d as *mut u8, v, n); state() };
-    cuLinkCreate_v2(n: c_uint, o: *mut c_int, v: *mut P, s: *mut P) { assert_eq!(n, 5); LIVE.fetch_add(1, SeqCst); *s = Box::into_raw(Box::new(Vec::<u8>::new())).cast(); state() };
+    cuLinkCreate_v2(n: c_uint, o: *mut c_int, v: *mut P, s: *mut P) {
+        // Four for the logs, verbosity, and the target: compute_90a.
+        assert!(n == 6 && *o.add(5) == 9 && *v.add(5) as usize == 90 + 0x10000);
+        LIVE.fetch_add(1, SeqCst);
+        *s = Box::into_raw(Box::new(Vec::<u8>::new())).cast();
+        state()
+    };
     cuLinkAddData_v2(s: P, kind: c_int, data: P, n: usize, name: *const c_char, m: c_uint, o: *mut c_int, v: *mut P) {
         assert_eq!(kind, 1);
         (*s.cast::<Vec<u8>>()).extend(std::slice::from_raw_parts(data.cast::<u8>(), n));
         state()
     };
-    cuLinkComplete(s: P, out: *mut P, n: *mut usize) { let v = &mut *s.cast::<Vec<u8>>(); *out = v.as_mut_ptr().cast(); *n = v.len(); state() };
+    cuLinkComplete(s: P, out: *mut P, n: *mut usize) {
+        let v = &mut *s.cast::<Vec<u8>>();
+        (*out, *n) = (v.as_mut_ptr().cast(), v.len());
+        state()
+    };
     cuLinkDestroy(s: P) { drop(Box::from_raw(s.cast::<Vec<u8>>())); gone() };
     cuModuleLoadData(m: *mut P, image: *const c_char) {
         // What the fake linker gives is the PTX itself.
@@ -118,11 +137,18 @@ driver! {
         *m = Box::into_raw(Box::new(params)).cast();
         state()
     };
-    cuModuleGetFunction(f: *mut P, m: P, name: *const c_char) { *f = m; println!("entry {}", CStr::from_ptr(name).to_str().unwrap()); state() };
+    cuModuleGetFunction(f: *mut P, m: P, name: *const c_char) {
+        *f = m;
+        println!("entry {}", CStr::from_ptr(name).to_str().unwrap());
+        state()
+    };
     cuModuleUnload(m: P) { drop(Box::from_raw(m.cast::<usize>())); gone() };
     cuFuncSetAttribute(f: P, what: c_int, v: c_int) state();
     cuFuncGetAttribute(v: *mut c_int, what: c_int, f: P) { *v = what * 10; state() };
-    cuLaunchKernel(f: P, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, s: P, params: *mut P, extra: *mut P) {
+    cuLaunchKernel(
+        f: P, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, s: P,
+        params: *mut P, extra: *mut P
+    ) {
         assert!(extra.is_null() && !s.is_null());
         let n = *f.cast::<usize>();
         let low: Vec<u32> = (0..n).map(|i| *(*params.add(i)).cast::<u32>()).collect();

@@ -364,7 +364,7 @@ fn reference(op: UnaryOp, x: f64) -> f64 {
         UnaryOp::Not => f64::NAN,
         UnaryOp::Abs => x.abs(),
         UnaryOp::Exp => x.exp(),
-        UnaryOp::Exp2 => x.exp2(),
+        UnaryOp::Exp2 | UnaryOp::Exp2Approx => x.exp2(),
         UnaryOp::Log => x.ln(),
         UnaryOp::Log2 => x.log2(),
         UnaryOp::Sin => x.sin(),

@@ -208,21 +208,21 @@ fn an_access_out_of_bounds_is_explained() {
     let text = failure(&access(false), [1, 1, 1], vec![out(&mut data), Arg::Num(1020)]);
     assert_eq!(
         text,
-        "kernel `access` failed: error: load of f32 out of bounds: element 1024 of a buffer of 1024 f32 (lane [4] of program [0, 0, 0])
+        "kernel `access` failed\nerror: load of f32 out of bounds: element 1024 of a buffer of 1024 f32 (lane [4] of program [0, 0, 0])
   --> kernel.rs:7:13
   help: mask the lanes that lie outside, or use a view, whose accesses are checked against its extents"
     );
     let text = failure(&access(true), [1, 1, 1], vec![out(&mut data), Arg::Num(-3i64 as u64)]);
     assert_eq!(
         text,
-        "kernel `access` failed: error: store of f32 out of bounds: element -3 of a buffer of 1024 f32 (lane [0] of program [0, 0, 0])
+        "kernel `access` failed\nerror: store of f32 out of bounds: element -3 of a buffer of 1024 f32 (lane [0] of program [0, 0, 0])
   --> kernel.rs:7:13
   help: mask the lanes that lie outside, or use a view, whose accesses are checked against its extents"
     );
     let text = failure(&access(true), [1, 1, 1], vec![input(&data), Arg::Num(3)]);
     assert_eq!(
         text,
-        "kernel `access` failed: error: store of f32 to element 3 of a buffer of 1024 f32 that is read-only (lane [0] of program [0, 0, 0])
+        "kernel `access` failed\nerror: store of f32 to element 3 of a buffer of 1024 f32 that is read-only (lane [0] of program [0, 0, 0])
   --> kernel.rs:7:13
   help: pass the buffer as an output"
     );

@@ -90,7 +90,14 @@ impl Math<'_> {
 
     pub(super) fn exp2(&mut self, x: Value) -> Value {
         if self.approx {
-            return self.fun(FUn::Exp2Approx, x);
+            // The instruction gives 0 for what is below the normal numbers: such results are taken 2^64 too large.
+            let (up, none) = (self.c(64.0), self.c(0.0));
+            let (down, one) = (self.c(f64::from_bits((1023 - 64) << 52)), self.c(1.0));
+            let shift = self.pick(x, Cmp::Lt, -125.0, up, none);
+            let scale = self.pick(x, Cmp::Lt, -125.0, down, one);
+            let x = self.add(x, shift);
+            let r = self.fun(FUn::Exp2Approx, x);
+            return self.mul(r, scale);
         }
         let n = self.fun(FUn::RoundEven, x);
         let f = self.sub(x, n);

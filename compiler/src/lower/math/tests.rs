@@ -24,7 +24,7 @@ fn call(func: &Function, x: &[Bits]) -> Bits {
 fn exact(op: UnaryOp, x: f64) -> f64 {
     match op {
         UnaryOp::Exp => x.exp(),
-        UnaryOp::Exp2 => x.exp2(),
+        UnaryOp::Exp2 | UnaryOp::Exp2Approx => x.exp2(),
         UnaryOp::Log => x.ln(),
         UnaryOp::Log2 => x.log2(),
         UnaryOp::Sin => x.sin(),

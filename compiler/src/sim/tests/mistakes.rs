@@ -189,7 +189,7 @@ fn programs_do_not_inherit_shared_memory() {
     let error = run(&func, &[x], &mut memory, [2, 2, 2], &SimOptions::default()).expect_err("nothing is written");
     assert_eq!(
         error.to_string(),
-        "kernel `f` failed: error: byte 0 of shared0 is read before it is written\
+        "kernel `f` failed\nerror: byte 0 of shared0 is read before it is written\
          \n  by thread 0 of program (0, 1, 0) in `r11: i32 = shared_load.32 shared0[r3]`"
     );
 }
@@ -604,7 +604,7 @@ fn arguments_and_functions_are_checked_first() {
     let func = case().b.finish();
     let mut memory = Memory::new();
     let error = run(&func, &[], &mut memory, [1; 3], &SimOptions::default()).expect_err("an argument is missing");
-    assert_eq!(error.to_string(), "kernel `f` failed: error: 0 arguments given where 1 are expected");
+    assert_eq!(error.to_string(), "kernel `f` failed\nerror: 0 arguments given where 1 are expected");
     let mut large = func.clone();
     large.shared.push(SharedBuf { bytes: 1 << 30, align: 16, elem_bits: 32, offset: 0 });
     let text = "1073741824 bytes of shared memory; at most 16777216 are simulated";

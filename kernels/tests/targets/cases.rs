@@ -1,0 +1,119 @@
+//! The kernels, specialised as launches would specialise them.
+
+use tilewright::dsl::{DotElement, Float, Num, bf16, f16};
+use tilewright::{Device, DeviceKind, Element, Launch, Options};
+use tilewright_compiler::tile::{Function, parse::parse};
+use tilewright_kernels::{
+    MatmulConfig, layer_norm_long, layer_norm_row, matmul_with, row_config, softmax_long, softmax_row, vector_add_block,
+};
+
+/// A kernel to be compiled.
+pub struct Case {
+    pub name: String,
+    pub func: Function,
+    pub options: Options,
+    /// What the driver said, if the arguments live on a device that compiles.
+    pub built: Result<(), String>,
+    /// Would registers spilled to memory on an NVIDIA chip be a fault?
+    pub in_registers: bool,
+}
+
+impl Case {
+    fn new(name: String, launch: &Launch<'_>) -> Self {
+        // The text of the IR is what a launch compiles, facts about its arguments included.
+        let func = parse(&launch.ir().unwrap()).unwrap();
+        let built = launch.compile().map(drop).map_err(|e| format!("{name}: {e}"));
+        Self { name, func, options: launch.current_options(), built, in_registers: true }
+    }
+}
+
+pub fn cpu() -> Device {
+    Device::open("cpu").unwrap()
+}
+
+pub fn vector_add<T: Num + Element>(dev: &Device, n: usize) -> Case {
+    let b = dev.zeros::<T>(n).unwrap();
+    let (c, d) = (dev.zeros::<T>(n).unwrap(), dev.zeros::<T>(n).unwrap());
+    let (x, y, out) = (b.view([n]).unwrap(), c.view([n]).unwrap(), d.view([n]).unwrap());
+    let launch = vector_add_block(x, y, out, 256 * 16 / T::DTYPE.bytes()).num_warps(8);
+    Case::new(format!("vector_add of {n} {}", T::DTYPE), &launch)
+}
+
+/// Softmax of rows as the library runs it on a kind of device.
+pub fn softmax<T: Float + Element>(dev: &Device, kind: DeviceKind, columns: usize) -> Case {
+    let (a, b) = (dev.zeros::<T>(columns).unwrap(), dev.zeros::<T>(columns).unwrap());
+    let (x, y) = (a.view([1, columns]).unwrap(), b.view([1, columns]).unwrap());
+    let launch = match row_config(kind, T::DTYPE, columns) {
+        Ok(c) => softmax_row(x, y, c.block).num_warps(c.num_warps),
+        Err(c) => softmax_long(x, y, c.block, 16 / x.dtype().bytes()).num_warps(c.num_warps),
+    };
+    Case::new(format!("softmax of rows of {columns} {}", T::DTYPE), &launch)
+}
+
+/// Layer norm of rows as the library runs it on a kind of device.
+pub fn layer_norm<T: Float + Element>(dev: &Device, kind: DeviceKind, columns: usize) -> Case {
+    let buffers: [_; 4] = std::array::from_fn(|_| dev.zeros::<T>(columns).unwrap());
+    let [x, y] = [0, 1].map(|i: usize| buffers[i].view([1, columns]).unwrap());
+    let [w, b] = [2, 3].map(|i: usize| buffers[i].view([columns]).unwrap());
+    let launch = match row_config(kind, T::DTYPE, columns) {
+        Ok(c) => layer_norm_row(x, w, b, y, 1e-5, c.block).num_warps(c.num_warps),
+        Err(c) => layer_norm_long(x, w, b, y, 1e-5, c.block).num_warps(c.num_warps),
+    };
+    Case::new(format!("layer_norm of rows of {columns} {}", T::DTYPE), &launch)
+}
+
+/// A product of square matrices: what is compiled depends on the divisors of their extent alone.
+pub fn matmul<T: Float + DotElement + Element>(dev: &Device, extent: usize, config: MatmulConfig) -> Case {
+    let n = extent;
+    let buffers: [_; 3] = std::array::from_fn(|_| dev.zeros::<T>(n * n).unwrap());
+    let [a, b, c] = [0, 1, 2].map(|i: usize| buffers[i].view([n, n]).unwrap());
+    let launch = matmul_with(a, b, c, config).unwrap();
+    Case::new(format!("matmul of {n} x {n} {}, {config:?}", T::DTYPE), &launch)
+}
+
+/// The library's own configuration of large products.
+pub fn default_config<T: Element>(kind: DeviceKind) -> MatmulConfig {
+    MatmulConfig::of_kind(kind, T::DTYPE, [4096; 3])
+}
+
+fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &mut Vec<Case>) {
+    for columns in [1, 100, 1000, 1024, 4096, 8192, 33_000] {
+        all.push(softmax::<T>(dev, kind, columns));
+        all.push(layer_norm::<T>(dev, kind, columns));
+    }
+    let best = default_config::<T>(kind);
+    for extent in [256, 200, 17] {
+        all.push(matmul::<T>(dev, extent, best));
+    }
+    all.push(matmul::<T>(dev, 256, MatmulConfig::of_kind(kind, T::DTYPE, [256; 3])));
+    for (bm, bn, bk, num_warps, num_stages) in
+        [(16, 16, 16, 1, 1), (32, 64, 32, 2, 2), (64, 32, 16, 4, 3), (64, 64, 32, 8, 4), (128, 64, 32, 4, 2)]
+    {
+        let config = MatmulConfig { bm, bn, bk, group: 4, options: Options { num_warps, num_stages } };
+        // Any configuration may be asked for; it is the caller's to find one that fits registers.
+        all.push(Case { in_registers: false, ..matmul::<T>(dev, 256, config) });
+    }
+}
+
+/// Every kernel in every type and several configurations, as run on a kind of device; arguments on `dev`.
+pub fn all(dev: &Device, kind: DeviceKind) -> Vec<Case> {
+    let mut all = vec![
+        vector_add::<i8>(dev, 1000),
+        vector_add::<i16>(dev, 1000),
+        vector_add::<i32>(dev, 1000),
+        vector_add::<i64>(dev, 1000),
+        vector_add::<u8>(dev, 4096),
+        vector_add::<u16>(dev, 4096),
+        vector_add::<u32>(dev, 4096),
+        vector_add::<u64>(dev, 4096),
+        vector_add::<f16>(dev, 4096),
+        vector_add::<bf16>(dev, 4096),
+        vector_add::<f32>(dev, 4096),
+        vector_add::<f64>(dev, 4096),
+        vector_add::<f16>(dev, 1),
+    ];
+    rows::<f16>(dev, kind, &mut all);
+    rows::<bf16>(dev, kind, &mut all);
+    rows::<f32>(dev, kind, &mut all);
+    all
+}
