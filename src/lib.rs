@@ -30,6 +30,7 @@
 //! | this page | devices, buffers, launches ([`Device`], [`Buffer`], [`Launch`]) |
 //! | [`kernels`] | ready-made kernels: vector add, softmax, layer norm, matmul |
 //! | [`mod@autotune`] | the autotuner: spaces, the store of results, tuned launches, and the command |
+//! | [`graph`] | tensors, `compile`, gradients: functions of tensors as fused generated kernels |
 //! | [`guide`] | the language, explained step by step |
 //! | [`compiler`] | the Tile IR, its interpreter, passes, layouts, lowering and emitters |
 
@@ -46,6 +47,7 @@ pub mod autotune {
 }
 
 pub use tilewright_compiler as compiler;
+pub use tilewright_graph_lowering as graph;
 pub use tilewright_kernels as kernels;
 pub use tilewright_runtime::*;
 

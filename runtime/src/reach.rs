@@ -130,7 +130,7 @@ mod tests {
     fn a_launch_says_what_it_reaches() {
         let dev = Device::open("cpu").unwrap();
         let (x, y) = (dev.zeros::<f32>(8).unwrap(), dev.zeros::<u8>(8).unwrap());
-        let id = KernelId { path: "k", dtypes: vec![], comptime: vec![] };
+        let id = KernelId { path: "k", item: std::any::TypeId::of::<()>(), dtypes: vec![], comptime: vec![] };
         let def = KernelDef::new("k", id, |_| Err(tilewright_compiler::Error::Internal("not built".into())));
         let args = vec![
             ("x", KernelArg::from_view(x.view_strided(2, [3], [2]).unwrap(), Access::Out)),

@@ -1,0 +1,209 @@
+//! Backends: what runs a captured graph.
+
+use super::explain::{Explanation, KernelInfo};
+use super::options::{Options, unknown};
+use crate::error::{Error, Result};
+use crate::exec::{DeviceArray, Executable};
+use crate::graph::{Graph, interpret::interpret};
+use crate::tensor::{Repr, Tensor};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use tilewright_runtime::Device;
+
+/// What turns graphs into programs.
+pub trait Backend: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// A program for a graph.
+    ///
+    /// # Errors
+    /// Whatever keeps it from running the graph.
+    fn compile(&self, graph: &Graph, options: &Options) -> Result<Box<dyn Program>>;
+}
+
+/// A graph ready to run.
+pub trait Program: Send + Sync {
+    /// The results for these arguments.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// Adds what there is to say of it.
+    fn explain(&self, _: &mut Explanation) {}
+}
+
+type Registry = RwLock<BTreeMap<String, Arc<dyn Backend>>>;
+
+fn registry() -> &'static Registry {
+    static BACKENDS: LazyLock<Registry> = LazyLock::new(|| {
+        let all: [Arc<dyn Backend>; 3] = [Arc::new(Eager), Arc::new(Interpreter), Arc::new(Fused)];
+        RwLock::new(all.into_iter().map(|b| (b.name().to_owned(), b)).collect())
+    });
+    &BACKENDS
+}
+
+/// The names of all backends: `eager` (no graph), `interpreter` (the graph, on the host), `tilewright` (generated kernels, the
+/// default), and those registered.
+pub fn list_backends() -> Vec<String> {
+    registry().read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+}
+
+/// Adds a backend, or replaces the one of the same name.
+pub fn register_backend(backend: Arc<dyn Backend>) {
+    registry().write().unwrap_or_else(PoisonError::into_inner).insert(backend.name().to_owned(), backend);
+}
+
+pub(super) fn find(name: &str) -> Result<Arc<dyn Backend>> {
+    let all = registry().read().unwrap_or_else(PoisonError::into_inner);
+    all.get(name).cloned().ok_or_else(|| {
+        let names: Vec<&str> = all.keys().map(String::as_str).collect();
+        Error::Options(unknown("backend", name, &names))
+    })
+}
+
+/// Calls the function itself; `compile` never asks it for a program.
+struct Eager;
+
+impl Backend for Eager {
+    fn name(&self) -> &str {
+        "eager"
+    }
+    fn compile(&self, graph: &Graph, options: &Options) -> Result<Box<dyn Program>> {
+        Interpreter.compile(graph, options)
+    }
+}
+
+/// Runs the graph on the host, node by node.
+struct Interpreter;
+
+struct Interpreted(Graph);
+
+impl Backend for Interpreter {
+    fn name(&self) -> &str {
+        "interpreter"
+    }
+    fn compile(&self, graph: &Graph, _: &Options) -> Result<Box<dyn Program>> {
+        Ok(Box::new(Interpreted(graph.clone())))
+    }
+}
+
+impl Program for Interpreted {
+    fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>> {
+        let args = args.iter().map(Tensor::to_literal).collect::<Result<Vec<_>>>()?;
+        Ok(interpret(&self.0, &args)?.into_iter().map(Tensor::from).collect())
+    }
+}
+
+/// Generates kernels.
+struct Fused;
+
+struct OnDevice {
+    executable: Executable,
+    device: Device,
+    uploaded: Mutex<Uploaded>,
+}
+
+impl Backend for Fused {
+    fn name(&self) -> &str {
+        "tilewright"
+    }
+    fn compile(&self, graph: &Graph, options: &Options) -> Result<Box<dyn Program>> {
+        let device = match options.device_name() {
+            Some(name) => Device::open(name)?,
+            None => Device::best()?,
+        };
+        let executable = Executable::new(graph.clone(), &device, options.is_fused())?;
+        Ok(Box::new(OnDevice { executable, device, uploaded: Mutex::default() }))
+    }
+}
+
+/// Host tensors copied to the device by the last call, so that weights are copied once.
+#[derive(Default)]
+struct Uploaded {
+    /// The number of the call.
+    call: u64,
+    /// By the address of the values, which the tensor keeps from being used for others; with the last call that used it.
+    arrays: HashMap<usize, (Tensor, Arc<DeviceArray>, u64)>,
+}
+
+impl OnDevice {
+    fn upload(&self, args: &[Tensor]) -> Result<Vec<Arc<DeviceArray>>> {
+        let mut kept = self.uploaded.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.call += 1;
+        let call = kept.call;
+        let mut all = Vec::with_capacity(args.len());
+        for tensor in args {
+            all.push(match &tensor.0 {
+                Repr::Device(d) if d.device() == self.device => d.clone(),
+                Repr::Host(literal) => match kept.arrays.entry(Arc::as_ptr(literal).addr()) {
+                    Entry::Occupied(mut known) => {
+                        known.get_mut().2 = call;
+                        known.get().1.clone()
+                    }
+                    Entry::Vacant(place) => {
+                        let array = Arc::new(DeviceArray::upload(&self.device, literal)?);
+                        place.insert((tensor.clone(), array.clone(), call));
+                        array
+                    }
+                },
+                _ => Arc::new(DeviceArray::upload(&self.device, tensor.to_literal()?.as_ref())?),
+            });
+        }
+        kept.arrays.retain(|_, (_, _, last)| *last == call);
+        Ok(all)
+    }
+}
+
+impl Program for OnDevice {
+    fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>> {
+        let args = self.upload(args)?;
+        let results = self.executable.run(&args)?;
+        Ok(results.into_iter().map(|d| Tensor(Repr::Device(Arc::new(d)))).collect())
+    }
+
+    fn explain(&self, out: &mut Explanation) {
+        let executable = &self.executable;
+        out.device = self.device.name().to_owned();
+        out.kernels = executable.kernels().len();
+        out.bytes = executable.bytes();
+        out.refusals.clone_from(&executable.plan().refusals);
+        let info = |k: &crate::fuse::kernel::Kernel| KernelInfo {
+            name: k.name().to_owned(),
+            primitives: k.nodes().map(|n| format!("{n} = {}", executable.graph().nodes[n].op)).collect(),
+            programs: k.grid,
+            source: k.source().unwrap_or_else(|e| e.to_string()),
+            ir: k.ir().unwrap_or_else(|e| e.to_string()),
+        };
+        out.groups = executable.kernels().iter().map(info).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_compiler::error::Loc;
+
+    #[test]
+    fn what_every_call_uses_is_copied_once() {
+        let mut graph = Graph::new();
+        let weight = Tensor::vector(&[1.0f32; 8]);
+        for _ in 0..2 {
+            let input = graph.add_input(weight.ty().clone(), Loc::UNKNOWN);
+            graph.outputs = vec![input];
+        }
+        let device = Device::open("cpu").unwrap();
+        let executable = Executable::new(graph, &device, true).unwrap();
+        let program = OnDevice { executable, device, uploaded: Mutex::default() };
+        let mut first: Option<Arc<DeviceArray>> = None;
+        for i in 0..5 {
+            let x = Tensor::vector(&[i as f32; 8]);
+            let arrays = program.upload(&[x.clone(), weight.clone()]).unwrap();
+            assert_eq!(arrays[0].read().unwrap(), x.to_literal().unwrap());
+            let first = first.get_or_insert_with(|| arrays[1].clone());
+            assert!(Arc::ptr_eq(first, &arrays[1]), "call {i} copies the weight again");
+            // What only an earlier call used is let go.
+            assert_eq!(program.uploaded.lock().unwrap().arrays.len(), 2);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What can go wrong between a tensor expression and its result.
+
+use tilewright_compiler::error::{Diagnostic, Loc};
+
+/// An error of the graph compiler: what, where, why, and what to do.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A tensor expression that does not make sense: wrong shapes, types or arguments.
+    #[error("{0}")]
+    Tensor(Diagnostic),
+    /// A graph that breaks a rule of the graph IR.
+    #[error("invalid graph after {stage}\n{}", problems.join("\n"))]
+    Verify {
+        /// After which stage or pass.
+        stage: String,
+        /// The broken rules, with the node.
+        problems: Vec<String>,
+    },
+    /// Values were read back to the host while a function was being captured.
+    #[error(
+        "a tensor's values are read at {loc} while the function is being captured: they are not known yet\n  help: keep host read-back out of compiled functions, or drop `fullgraph` so that the function runs eagerly"
+    )]
+    ReadBack {
+        /// The place of the read-back.
+        loc: Loc,
+    },
+    /// An option or backend that does not exist, or a value it cannot take.
+    #[error("{0}")]
+    Options(String),
+    /// A graph file that cannot be read.
+    #[error("cannot load the graph: {0}")]
+    Load(String),
+    /// What the runtime says.
+    #[error(transparent)]
+    Runtime(#[from] tilewright_runtime::Error),
+    /// A broken invariant of the graph compiler.
+    #[error("internal error of the graph compiler: {0}; please report it with the function's source")]
+    Internal(String),
+}
+
+impl Error {
+    /// An error of a tensor expression at a place.
+    pub(crate) fn tensor(loc: Loc, message: impl Into<String>) -> Self {
+        Error::Tensor(Diagnostic::new(loc, message))
+    }
+}
+
+impl From<tilewright_compiler::Error> for Error {
+    fn from(e: tilewright_compiler::Error) -> Self {
+        Error::Runtime(e.into())
+    }
+}
+
+/// The result of a call of the graph compiler.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,715 @@
+//! Groups of nodes and how they grow.
+
+use super::kernel::Uses;
+use super::map::{self, Affine};
+use crate::graph::{Graph, NodeId};
+use crate::prim::assemble::Place;
+use crate::prim::reduce::kept_dims;
+use crate::prim::{Class, Op};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tilewright_compiler::entity::Entity;
+
+/// Most nodes of one kernel.
+const MAX_NODES: usize = 128;
+/// Most tensors that one kernel reads.
+const MAX_READS: usize = 24;
+
+/// Nodes that become one kernel.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Group {
+    /// Extents of the loop variables.
+    pub space: Vec<usize>,
+    /// The variables that reductions remove; empty without reductions.
+    pub reduced: Vec<usize>,
+    /// The nodes, in the graph's order.
+    pub nodes: BTreeSet<NodeId>,
+    /// Are the reduced variables too long for one tile, so that the kernel loops over them?
+    pub looped: bool,
+    /// The matrix product, if there is one. Its space is `[batch.., m.., n, k]`.
+    pub dot: Option<NodeId>,
+    /// How many variables make up the rows of the matrix product: several if its result is reshaped to `[m.., n]`, so that
+    /// what follows in these extents is part of the same kernel.
+    pub row_variables: usize,
+    /// What it stores, and where.
+    pub stores: Vec<Store>,
+    /// Tensors read from memory.
+    pub leaves: BTreeSet<NodeId>,
+}
+
+/// A node whose values a kernel stores.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Store {
+    /// Whose values.
+    pub node: NodeId,
+    /// Into whose buffer: the node's own, that of a permutation of it, or that of a tensor assembled from parts.
+    pub target: NodeId,
+    /// Where in the buffer; all of it if `None`.
+    pub place: Option<Place>,
+}
+
+/// What one node reads from memory.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Read {
+    /// Whose buffer.
+    pub node: NodeId,
+    /// The extents it is seen with: those of the node, or of a reshape of it.
+    pub dims: Vec<usize>,
+    /// The coordinates.
+    pub at: Vec<Affine>,
+}
+
+/// The kernels of a graph.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    /// The groups, in an order in which they can run.
+    pub groups: Vec<Group>,
+    /// Tensors assembled from parts that must be filled with these bits before.
+    pub fills: BTreeMap<NodeId, u64>,
+    /// For each output of the graph: the node whose buffer holds it.
+    pub outputs: Vec<NodeId>,
+    /// Why nodes did not join the group of an operand.
+    pub refusals: Vec<String>,
+}
+
+impl Group {
+    /// Coordinates of a tensor of these extents in the group's variables, if it has its place in the group: all variables, or
+    /// those that are not reduced (with or without extents of 1 for the others).
+    pub fn place(&self, dims: &[usize]) -> Option<Vec<Affine>> {
+        let variable = |i: usize| if self.space[i] == 1 { Affine::default() } else { Affine::variable(i) };
+        if self.dot.is_some() {
+            let (n, rows) = (self.space.len() - 2, self.rows());
+            if dims == &self.space[..=n] {
+                return Some((0..=n).map(variable).collect());
+            }
+            let product = self.space[rows.clone()].iter().product();
+            let joined = self.row_variables > 1 && dims == [product, self.space[n]];
+            return joined.then(|| canonical(&[self.row(), variable(n)], &self.space));
+        }
+        if dims == self.space {
+            return Some((0..dims.len()).map(variable).collect());
+        }
+        if self.reduced.is_empty() {
+            return None;
+        }
+        if dims == kept_dims(&self.space, &self.reduced) {
+            return Some((0..self.space.len()).filter(|i| !self.reduced.contains(i)).map(variable).collect());
+        }
+        let unit = |i: usize| if self.reduced.contains(&i) { 1 } else { self.space[i] };
+        if dims.len() == self.space.len() && (0..dims.len()).all(|i| dims[i] == unit(i)) {
+            let at = |i: usize| if self.reduced.contains(&i) { Affine::default() } else { variable(i) };
+            return Some((0..dims.len()).map(at).collect());
+        }
+        None
+    }
+}
+
+impl Group {
+    /// The variables that make up the rows of a matrix product.
+    pub(super) fn rows(&self) -> std::ops::Range<usize> {
+        let n = self.space.len() - 2;
+        n - self.row_variables..n
+    }
+
+    /// The row of a matrix product, in its variables.
+    fn row(&self) -> Affine {
+        let variables: Vec<Affine> = self.rows().map(Affine::variable).collect();
+        map::linear(&variables, &self.space[self.rows()])
+    }
+
+    /// Do all these functions step through the variables of the rows as through one?
+    fn rows_agree<'a>(&self, mut all: impl Iterator<Item = &'a Affine>) -> bool {
+        let rows: Vec<usize> = self.rows().filter(|&v| self.space[v] != 1).collect();
+        all.all(|a| rows.windows(2).all(|w| a.of(w[0]) == a.of(w[1]) * self.space[w[1]] as i64))
+    }
+}
+
+/// Variables of extent 1 are always 0.
+pub(super) fn canonical(at: &[Affine], space: &[usize]) -> Vec<Affine> {
+    let one = |a: &Affine| {
+        let mut a = a.clone();
+        a.terms.retain(|&v, _| space[v] != 1);
+        a
+    };
+    at.iter().map(one).collect()
+}
+
+struct Planner<'g> {
+    graph: &'g Graph,
+    fusion: bool,
+    /// Longest reduced extent kept in one tile.
+    row_limit: usize,
+    users: Vec<Vec<NodeId>>,
+    /// Pointwise nodes that are computed anew in every kernel that needs them.
+    cheap: Vec<bool>,
+    groups: Vec<Option<Group>>,
+    member: BTreeMap<NodeId, usize>,
+    /// For assembled tensors: the groups that write their parts.
+    writers: BTreeMap<NodeId, BTreeSet<usize>>,
+    plan: Plan,
+}
+
+/// Cuts a graph into groups. Without `fusion` every node is one by itself.
+///
+/// # Errors
+/// A broken invariant, in words.
+pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, String> {
+    let mut p = Planner {
+        graph,
+        fusion,
+        row_limit,
+        users: graph.users(),
+        cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
+        groups: Vec::new(),
+        member: BTreeMap::new(),
+        writers: BTreeMap::new(),
+        plan: Plan::default(),
+    };
+    // What no output needs gets no kernel.
+    let live = crate::passes::live(graph);
+    for (id, node) in graph.nodes.iter() {
+        if !live[id.index()] {
+            continue;
+        }
+        match node.op.class() {
+            Class::Input | Class::Create | Class::View => {}
+            Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot => p.add(id)?,
+            Class::Assemble => p.assemble(id)?,
+            Class::Composite => return Err(format!("{id} = {} was not decomposed", node.op)),
+        }
+    }
+    for &o in &graph.outputs {
+        let root = storage(graph, o);
+        if p.graph.nodes[root].op.class() != Class::Input {
+            p.ensure_stored(root)?;
+        }
+        p.plan.outputs.push(root);
+    }
+    p.finish()
+}
+
+impl<'g> Planner<'g> {
+    fn op(&self, node: NodeId) -> &'g Op {
+        &self.graph.nodes[node].op
+    }
+
+    /// Is the node computed in every kernel that needs it?
+    fn is_free(&self, node: NodeId) -> bool {
+        if self.member.contains_key(&node) {
+            return false;
+        }
+        match self.op(node).class() {
+            Class::Create | Class::View => true,
+            // Single numbers are cheaper to compute than to read.
+            Class::Pointwise => self.cheap[node.index()] || self.graph.ty(node).elements() == 1,
+            _ => false,
+        }
+    }
+
+    /// What reading `node` at coordinates `at` reads from memory or from the group.
+    fn reads(&self, node: NodeId, at: &[Affine], space: &[usize], out: &mut BTreeSet<Read>) {
+        if !self.is_free(node) {
+            out.insert(Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
+            return;
+        }
+        match step(self.graph, node, at, space) {
+            Step::Made => {}
+            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, space, out)),
+            // A reshape that is not affine is read as another shape of its operand's buffer.
+            Step::Stored(root) => {
+                out.insert(Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
+            }
+        }
+    }
+
+    /// Everything a node reads when computed at its place in a group.
+    fn reads_of(&self, node: NodeId, group: &Group) -> Option<BTreeSet<Read>> {
+        let mut out = BTreeSet::new();
+        let mut operands = operand_coordinates(self.graph, node, group)?;
+        if self.op(node).class() == Class::Gather {
+            // The table is read at computed places, so it must be in memory as it is.
+            let (table, at) = operands.remove(0);
+            out.insert(Read { node: storage(self.graph, table), dims: self.graph.ty(table).dims.clone(), at });
+        }
+        for (arg, at) in operands {
+            self.reads(arg, &at, &group.space, &mut out);
+        }
+        Some(out)
+    }
+
+    /// The groups that must run before `node` can be read from memory.
+    fn sources(&self, node: NodeId) -> Vec<usize> {
+        let mut all: Vec<usize> = self.member.get(&node).copied().into_iter().collect();
+        all.extend(self.writers.get(&node).into_iter().flatten());
+        all
+    }
+
+    /// Does `from` need `to`, directly or through others?
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        let mut seen = HashSet::new();
+        let mut stack = vec![from];
+        while let Some(g) = stack.pop() {
+            if g == to {
+                return true;
+            }
+            if seen.insert(g)
+                && let Some(group) = &self.groups[g]
+            {
+                stack.extend(group.leaves.iter().flat_map(|&l| self.sources(l)).filter(|&s| s != g));
+            }
+        }
+        false
+    }
+
+    fn add(&mut self, node: NodeId) -> Result<(), String> {
+        if self.cheap[node.index()] {
+            return Ok(());
+        }
+        let mut candidates: Vec<usize> = Vec::new();
+        if self.fusion && self.op(node).class() != Class::Dot {
+            let mut seen = HashSet::new();
+            let mut stack = self.graph.nodes[node].args.clone();
+            while let Some(a) = stack.pop() {
+                if !seen.insert(a) {
+                    continue;
+                }
+                match self.member.get(&a) {
+                    Some(&g) if !candidates.contains(&g) => candidates.push(g),
+                    Some(_) => {}
+                    None if self.is_free(a) => stack.extend(&self.graph.nodes[a].args),
+                    None => {}
+                }
+            }
+            // The latest group first: it is the likeliest not to be needed by the others.
+            candidates.sort_unstable_by(|a, b| b.cmp(a));
+            self.merge(node, &mut candidates);
+        }
+        for &g in &candidates {
+            match self.try_join(node, g) {
+                Ok(joined) => {
+                    self.member.insert(node, g);
+                    self.groups[g] = Some(joined);
+                    return Ok(());
+                }
+                Err(why) => {
+                    let first = self.groups[g].as_ref().and_then(|g| g.nodes.first().copied());
+                    let with = first.map_or_else(String::new, |f| format!("{f} = {}", self.op(f)));
+                    self.plan
+                        .refusals
+                        .push(format!("{node} = {} does not join the kernel of {with}: {why}", self.op(node)));
+                }
+            }
+        }
+        // A single number that could not join is computed where it is needed.
+        if self.op(node).class() == Class::Pointwise && self.fusion && self.graph.ty(node).elements() == 1 {
+            return Ok(());
+        }
+        self.start(node).map(|_| ())
+    }
+
+    /// The group with one more node, or why not.
+    fn try_join(&self, node: NodeId, g: usize) -> Result<Group, String> {
+        let mut group = self.groups[g].clone().ok_or("the group was merged into another")?;
+        if group.nodes.len() >= MAX_NODES {
+            return Err(format!("it has {MAX_NODES} nodes already"));
+        }
+        if let Some((operand, axes)) = reduction(self.graph, node) {
+            if group.dot.is_some() {
+                return Err("the elements of a matrix product are spread over many programs".into());
+            }
+            if group.space != self.graph.ty(operand).dims {
+                return Err("the reduction goes over another space".into());
+            }
+            if !group.reduced.is_empty() && group.reduced != axes {
+                return Err("it reduces along other axes".into());
+            }
+            let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
+            group.looped |= rows > self.row_limit;
+            group.reduced = axes;
+        }
+        let at = group.place(&self.graph.ty(node).dims).ok_or("its extents are others")?;
+        group.nodes.insert(node);
+        let reads = self.reads_of(node, &group).ok_or("its operands are not at its coordinates")?;
+        for read in &reads {
+            if group.nodes.contains(&read.node) {
+                if self.op(node).class() == Class::Gather
+                    && read.node == storage(self.graph, self.graph.nodes[node].args[0])
+                {
+                    return Err("it looks up rows of a table that the kernel has yet to store".into());
+                }
+                let place = group.place(&self.graph.ty(read.node).dims).ok_or("an operand has no place in it")?;
+                if place != read.at || read.dims != self.graph.ty(read.node).dims {
+                    return Err("it needs an operand at other coordinates than its own".into());
+                }
+                continue;
+            }
+            let known = self.op(read.node).class() == Class::Input || !self.sources(read.node).is_empty();
+            if !known {
+                return Err("an operand must be stored by a kernel of its own first".into());
+            }
+            if self.sources(read.node).iter().any(|&s| self.reaches(s, g)) {
+                return Err("another kernel in between needs its results".into());
+            }
+            group.leaves.insert(read.node);
+        }
+        if group.leaves.len() > MAX_READS {
+            return Err(format!("it would read more than {MAX_READS} tensors"));
+        }
+        if group.dot.is_some() {
+            if self.op(node).class() == Class::Gather {
+                return Err("matrix products look up no rows".into());
+            }
+            if !group.rows_agree(Uses::of(self.graph, &group).all()) {
+                return Err("it goes through the rows of the matrix in another way".into());
+            }
+        }
+        if group.looped {
+            let inner = |at: &[Affine]| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0));
+            let in_loop = reduction(self.graph, node).is_some() || inner(&at);
+            if in_loop && self.after_reduction(node, &group) {
+                return Err("the row is too long for one tile, and its reduction must be finished first".into());
+            }
+        }
+        Ok(group)
+    }
+
+    /// Does a node depend on a reduction of its group?
+    fn after_reduction(&self, node: NodeId, group: &Group) -> bool {
+        let mut seen = HashSet::new();
+        let mut stack = self.graph.nodes[node].args.clone();
+        while let Some(a) = stack.pop() {
+            if !seen.insert(a) || !(group.nodes.contains(&a) || self.is_free(a)) {
+                continue;
+            }
+            if matches!(self.op(a).class(), Class::Reduce | Class::Dot) {
+                return true;
+            }
+            stack.extend(&self.graph.nodes[a].args);
+        }
+        false
+    }
+
+    /// Merges those of the groups that have one space and do not need each other.
+    fn merge(&mut self, node: NodeId, candidates: &mut Vec<usize>) {
+        let mut i = 0;
+        while i < candidates.len() {
+            let mut j = i + 1;
+            while j < candidates.len() {
+                let (a, b) = (candidates[i], candidates[j]);
+                match self.merged(a, b) {
+                    // Only if the node itself then fits; else merging gains nothing.
+                    Some(group) if self.would_fit(node, &group) => {
+                        for &n in &group.nodes {
+                            self.member.insert(n, a);
+                        }
+                        for writers in self.writers.values_mut() {
+                            if writers.remove(&b) {
+                                writers.insert(a);
+                            }
+                        }
+                        self.groups[a] = Some(group);
+                        self.groups[b] = None;
+                        candidates.remove(j);
+                    }
+                    _ => j += 1,
+                }
+            }
+            i += 1;
+        }
+    }
+
+    fn would_fit(&self, node: NodeId, group: &Group) -> bool {
+        match reduction(self.graph, node) {
+            Some((operand, axes)) => {
+                group.space == self.graph.ty(operand).dims && (group.reduced.is_empty() || group.reduced == axes)
+            }
+            None => group.place(&self.graph.ty(node).dims).is_some(),
+        }
+    }
+
+    fn merged(&self, a: usize, b: usize) -> Option<Group> {
+        let (x, y) = (self.groups[a].as_ref()?, self.groups[b].as_ref()?);
+        let one_way = x.reduced.is_empty() || y.reduced.is_empty() || x.reduced == y.reduced;
+        let fits = x.space == y.space && one_way && x.dot.is_none() && y.dot.is_none();
+        if !fits || x.nodes.len() + y.nodes.len() > MAX_NODES || self.reaches(a, b) || self.reaches(b, a) {
+            return None;
+        }
+        let mut group = x.clone();
+        group.nodes.extend(&y.nodes);
+        group.leaves.extend(&y.leaves);
+        group.stores.extend(y.stores.iter().cloned());
+        group.looped |= y.looped;
+        if group.reduced.is_empty() {
+            group.reduced = y.reduced.clone();
+        }
+        (group.leaves.len() <= MAX_READS).then_some(group)
+    }
+
+    /// A group for one node.
+    fn start(&mut self, node: NodeId) -> Result<usize, String> {
+        let mut group = Group { nodes: BTreeSet::from([node]), ..Group::default() };
+        let data = &self.graph.nodes[node];
+        if let Some((operand, axes)) = reduction(self.graph, node) {
+            group.space = self.graph.ty(operand).dims.clone();
+            let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
+            group.looped = rows > self.row_limit;
+            group.reduced = axes;
+        } else if data.op.class() == Class::Dot {
+            group = self.dot_group(node);
+        } else {
+            group.space = data.ty.dims.clone();
+        }
+        // The node is a member before its operands are looked at, so that it is not taken for one that is computed anew wherever it is read.
+        self.member.insert(node, self.groups.len());
+        let reads = self.reads_of(node, &group).ok_or_else(|| format!("{node} = {} has no coordinates", data.op))?;
+        for read in reads {
+            self.ensure_stored(read.node)?;
+            group.leaves.insert(read.node);
+        }
+        let index = self.groups.len();
+        self.member.insert(node, index);
+        self.groups.push(Some(group));
+        Ok(index)
+    }
+
+    /// The space of a matrix product: with the rows in several variables if its result is reshaped so.
+    fn dot_group(&self, node: NodeId) -> Group {
+        let data = &self.graph.nodes[node];
+        let dims = &data.ty.dims;
+        let k = self.graph.ty(data.args[0]).dims.last().copied().unwrap_or(1);
+        let group = |kept: &[usize], row_variables: usize| Group {
+            space: [kept, &[k]].concat(),
+            reduced: vec![kept.len()],
+            nodes: BTreeSet::from([node]),
+            looped: true,
+            dot: Some(node),
+            row_variables,
+            ..Group::default()
+        };
+        let plain = group(dims, 1);
+        if !self.fusion || dims.len() != 2 {
+            return plain;
+        }
+        let wanted = self.users[node.index()].iter().find_map(|&u| match self.op(u) {
+            Op::Reshape(r) if r.dims.len() > 2 && r.dims.last() == dims.last() => Some(&r.dims),
+            _ => None,
+        });
+        let Some(kept) = wanted else { return plain };
+        let mut split = group(kept, kept.len() - 1);
+        let Some(reads) = self.reads_of(node, &split) else { return plain };
+        split.leaves = reads.into_iter().map(|r| r.node).collect();
+        let agree = split.rows_agree(Uses::of(self.graph, &split).all());
+        split.leaves.clear();
+        if agree { split } else { plain }
+    }
+
+    /// Sees to it that a node's values get into memory.
+    fn ensure_stored(&mut self, node: NodeId) -> Result<(), String> {
+        if self.op(node).class() == Class::Input || self.writers.contains_key(&node) || self.store_permuted(node) {
+            return Ok(());
+        }
+        let g = match self.member.get(&node) {
+            Some(&g) => g,
+            None => self.start(node)?,
+        };
+        let group = self.groups[g].as_mut().ok_or("a member's group was merged away")?;
+        let store = Store { node, target: node, place: None };
+        if !group.stores.contains(&store) {
+            group.stores.push(store);
+        }
+        Ok(())
+    }
+
+    /// Stores a permutation of a group's node by the group's own kernel, in the order asked for, instead of copying it.
+    fn store_permuted(&mut self, node: NodeId) -> bool {
+        let Op::Permute(_) = self.op(node) else { return false };
+        let source = self.graph.nodes[node].args[0];
+        let Some(&g) = self.member.get(&source).filter(|_| self.fusion) else { return false };
+        let Some(group) = self.groups[g].as_mut().filter(|g| g.row_variables < 2) else { return false };
+        group.stores.push(Store { node: source, target: node, place: None });
+        self.writers.insert(node, BTreeSet::from([g]));
+        true
+    }
+
+    /// A tensor whose parts are stored by the kernels that compute them.
+    fn assemble(&mut self, node: NodeId) -> Result<(), String> {
+        let data = &self.graph.nodes[node];
+        let mut start = 0;
+        let mut writers = BTreeSet::new();
+        for &part in &data.args {
+            let place = match &data.op {
+                Op::Cat(cat) => cat.place(data.ty.rank(), start),
+                Op::Pad(pad) => {
+                    self.plan.fills.insert(node, pad.word);
+                    pad.place()
+                }
+                op => return Err(format!("{op} has no parts")),
+            };
+            if let Op::Cat(cat) = &data.op {
+                start += self.graph.ty(part).dims[cat.axis];
+            }
+            let g = match self.member.get(&part) {
+                // (The rows of a matrix product must stay together.)
+                Some(&g) if self.fusion && self.groups[g].as_ref().is_some_and(|g| g.row_variables < 2) => g,
+                // An input, a view, or a tensor with a kernel of its own: a kernel that copies it.
+                _ => {
+                    let space = self.graph.ty(part).dims.clone();
+                    let at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
+                    let mut reads = BTreeSet::new();
+                    self.reads(part, &at, &space, &mut reads);
+                    let mut group = Group { space, ..Group::default() };
+                    for read in reads {
+                        self.ensure_stored(read.node)?;
+                        group.leaves.insert(read.node);
+                    }
+                    self.groups.push(Some(group));
+                    self.groups.len() - 1
+                }
+            };
+            let group = self.groups[g].as_mut().ok_or("a member's group was merged away")?;
+            group.stores.push(Store { node: part, target: node, place: Some(place) });
+            writers.insert(g);
+        }
+        self.writers.insert(node, writers);
+        Ok(())
+    }
+
+    /// Adds the stores of what other groups read, and puts the groups in order.
+    fn finish(mut self) -> Result<Plan, String> {
+        let needed: BTreeSet<NodeId> = self
+            .groups
+            .iter()
+            .flatten()
+            .flat_map(|g| g.leaves.iter().copied().filter(|l| !g.nodes.contains(l)))
+            .collect();
+        for node in needed {
+            self.ensure_stored(node)?;
+        }
+        let mut done = vec![false; self.groups.len()];
+        let mut order = Vec::new();
+        while let Some(next) = (0..self.groups.len()).find(|&g| {
+            !done[g]
+                && self.groups[g]
+                    .as_ref()
+                    .is_some_and(|group| group.leaves.iter().flat_map(|&l| self.sources(l)).all(|s| s == g || done[s]))
+        }) {
+            done[next] = true;
+            order.push(next);
+        }
+        if order.len() != self.groups.iter().flatten().count() {
+            return Err("the groups need each other in a circle".into());
+        }
+        // A group whose values nobody reads (they were recomputed elsewhere) has no kernel.
+        self.plan.groups =
+            order.into_iter().filter_map(|g| self.groups[g].take()).filter(|g| !g.stores.is_empty()).collect();
+        Ok(self.plan)
+    }
+}
+
+/// Pointwise nodes that cost less to compute than to store and read: a few operations on made-up tensors (masks, positions),
+/// and widening casts of inputs.
+fn cheap(graph: &Graph) -> Vec<bool> {
+    const MOST: u32 = 8;
+    // Operations since nothing, for nodes that need no input.
+    let mut made: Vec<Option<u32>> = Vec::with_capacity(graph.nodes.len());
+    let mut cheap = Vec::with_capacity(graph.nodes.len());
+    for (_, node) in graph.nodes.iter() {
+        let sum = node.args.iter().try_fold(0u32, |n, a| Some(n + made[a.index()]?));
+        let own = match node.op.class() {
+            Class::Create => Some(0),
+            Class::View => sum,
+            Class::Pointwise => sum.map(|n| n + 1).filter(|&n| n <= MOST),
+            _ => None,
+        };
+        let widening = matches!(node.op, Op::Cast(_)) && {
+            let mut source = node.args[0];
+            while graph.nodes[source].op.class() == Class::View {
+                source = graph.nodes[source].args[0];
+            }
+            graph.nodes[source].op == Op::Input && graph.ty(source).dtype.bytes() < node.ty.dtype.bytes()
+        };
+        made.push(own);
+        cheap.push(node.op.class() == Class::Pointwise && (own.is_some() || widening));
+    }
+    cheap
+}
+
+/// How a node that no group has is read.
+pub(super) enum Step {
+    /// It is made without operands.
+    Made,
+    /// By reading these nodes at these coordinates.
+    Through(Vec<(NodeId, Vec<Affine>)>),
+    /// From this node's buffer, seen with the extents of the node itself.
+    Stored(NodeId),
+}
+
+/// One step from a node toward its operands.
+pub(super) fn step(graph: &Graph, node: NodeId, at: &[Affine], space: &[usize]) -> Step {
+    let data = &graph.nodes[node];
+    match data.op.class() {
+        Class::View => {
+            let arg = data.args[0];
+            match data.op.primitive().source(graph.ty(arg), &data.ty, at, space) {
+                Some(at) => Step::Through(vec![(arg, at)]),
+                None => Step::Stored(storage(graph, arg)),
+            }
+        }
+        Class::Pointwise => Step::Through(data.args.iter().map(|&a| (a, at.to_vec())).collect()),
+        _ => Step::Made,
+    }
+}
+
+/// Whose buffer holds the values of a node, should they be in memory: reshapes have none of their own.
+pub(super) fn storage(graph: &Graph, mut node: NodeId) -> NodeId {
+    while let Op::Reshape(_) = graph.nodes[node].op {
+        node = graph.nodes[node].args[0];
+    }
+    node
+}
+
+/// The operand and axes of a reduction.
+pub(super) fn reduction(graph: &Graph, node: NodeId) -> Option<(NodeId, Vec<usize>)> {
+    let data = &graph.nodes[node];
+    match &data.op {
+        Op::Reduce(r) => Some((data.args[0], r.axes.clone())),
+        Op::ArgReduce(r) => Some((data.args[0], vec![r.axis])),
+        _ => None,
+    }
+}
+
+/// The operands of a group's node with the coordinates it reads them at. The table of a gather is read at coordinates
+/// that are no function of the variables; it is given with none.
+pub(super) fn operand_coordinates(graph: &Graph, node: NodeId, group: &Group) -> Option<Vec<(NodeId, Vec<Affine>)>> {
+    let data = &graph.nodes[node];
+    let var = Affine::variable;
+    match data.op.class() {
+        Class::Reduce => {
+            Some(vec![(data.args[0], canonical(&(0..group.space.len()).map(var).collect::<Vec<_>>(), &group.space))])
+        }
+        Class::Dot => {
+            let k = group.space.len() - 1;
+            let batch: Vec<Affine> = (0..group.rows().start).map(var).collect();
+            let with = |last: [Affine; 2]| canonical(&[&batch[..], &last].concat(), &group.space);
+            Some(vec![(data.args[0], with([group.row(), var(k)])), (data.args[1], with([var(k), var(k - 1)]))])
+        }
+        Class::Gather => {
+            let at = group.place(&data.ty.dims)?;
+            let rank = graph.ty(data.args[1]).rank();
+            let table = vec![Affine::default(); graph.ty(data.args[0]).rank()];
+            Some(vec![(data.args[0], table), (data.args[1], at[..rank].to_vec())])
+        }
+        Class::View => match step(graph, node, &group.place(&data.ty.dims)?, &group.space) {
+            Step::Through(args) => Some(args),
+            Step::Made | Step::Stored(_) => None,
+        },
+        _ => {
+            let at = group.place(&data.ty.dims)?;
+            Some(data.args.iter().map(|&a| (a, at.clone())).collect())
+        }
+    }
+}
+
+/// The place in memory of what a read reads.
+pub(super) fn address(read: &Read) -> Affine {
+    map::linear(&read.at, &read.dims)
+}

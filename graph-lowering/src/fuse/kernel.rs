@@ -1,0 +1,420 @@
+//! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
+
+use super::emit;
+use super::group::{Group, Read, Step, address, canonical, operand_coordinates, step, storage};
+use super::map::{Affine, linear};
+use crate::error::{Error, Result};
+use crate::graph::{Graph, NodeId, strides};
+use crate::prim::{Class, Op};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use tilewright_compiler::DType;
+use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
+use tilewright_compiler::error::Error as CompilerError;
+use tilewright_kernels::MatmulConfig;
+use tilewright_runtime::{Access, Device, DeviceKind, Options as LaunchOptions};
+
+/// A loop variable of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// How many values it takes.
+    pub extent: usize,
+    /// How many of them one tile holds: a power of two.
+    pub tile: usize,
+    /// Does a reduction remove it?
+    pub reduced: bool,
+}
+
+impl Variable {
+    /// Tiles that cover the extent.
+    pub fn tiles(&self) -> usize {
+        self.extent.div_ceil(self.tile)
+    }
+
+    /// Has the last tile elements beyond the extent?
+    pub fn ragged(&self) -> bool {
+        self.extent == 0 || !self.extent.is_multiple_of(self.tile)
+    }
+}
+
+/// A view that a kernel gets: the variables it depends on, with their strides.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Param {
+    /// Its name in the kernel.
+    pub name: &'static str,
+    /// Whose buffer.
+    pub node: NodeId,
+    /// Its element type.
+    pub dtype: DType,
+    /// Read or written?
+    pub access: Access,
+    /// Place of the first element.
+    pub offset: usize,
+    /// Variables, in order, that the place depends on.
+    pub variables: Vec<usize>,
+    /// Extents of the view; at least one.
+    pub dims: Vec<usize>,
+    /// Strides of the view in elements.
+    pub strides: Vec<isize>,
+}
+
+/// A generated kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its definition, for launches.
+    pub def: KernelDef,
+    /// Its parameters: what it reads, then what it stores.
+    pub params: Vec<Param>,
+    /// Programs.
+    pub grid: usize,
+    /// Warps and stages.
+    pub options: LaunchOptions,
+    /// What it was made from.
+    pub(super) body: Arc<Body>,
+}
+
+/// Everything the kernel's IR is built from.
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    pub graph: Arc<Graph>,
+    pub group: Group,
+    pub name: &'static str,
+    pub variables: Vec<Variable>,
+    /// For each old variable: the new one it is the last part of, if it is.
+    pub last_of: HashMap<usize, usize>,
+    pub params: Vec<Param>,
+    /// Which parameter reads what.
+    pub loads: HashMap<(NodeId, Affine), usize>,
+    /// Which parameter is the table of a gather.
+    pub tables: HashMap<NodeId, usize>,
+    /// The parameter of each store.
+    pub stores: Vec<usize>,
+}
+
+impl Body {
+    /// A function of the group's variables as one of the kernel's.
+    pub fn affine(&self, old: &Affine) -> Affine {
+        let terms = old.terms.iter().filter_map(|(v, &c)| self.last_of.get(v).map(|&n| (n, c))).collect();
+        Affine { offset: old.offset, terms }
+    }
+}
+
+/// Every function of the variables that matters to how they may be joined.
+#[derive(Default)]
+pub(super) struct Uses {
+    reads: BTreeSet<(NodeId, Affine)>,
+    tables: BTreeSet<NodeId>,
+    others: BTreeSet<Affine>,
+}
+
+impl Uses {
+    /// Those of a group's nodes, without its stores.
+    pub(super) fn of(graph: &Graph, group: &Group) -> Self {
+        let mut uses = Self::default();
+        for &node in &group.nodes {
+            // Every member has coordinates; it could not have joined without.
+            let Some(mut operands) = operand_coordinates(graph, node, group) else { continue };
+            if graph.nodes[node].op.class() == Class::Gather {
+                let (table, _) = operands.remove(0);
+                uses.tables.insert(storage(graph, table));
+                if let Some(at) = group.place(&graph.ty(node).dims) {
+                    let rank = graph.ty(graph.nodes[node].args[1]).rank();
+                    uses.others.insert(linear(&at[rank..], &graph.ty(table).dims[1..]));
+                }
+            }
+            for (arg, at) in operands {
+                uses.visit(graph, group, arg, &at);
+            }
+        }
+        uses
+    }
+
+    /// All functions.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Affine> {
+        self.reads.iter().map(|(_, a)| a).chain(&self.others)
+    }
+
+    fn visit(&mut self, graph: &Graph, group: &Group, node: NodeId, at: &[Affine]) {
+        let at = canonical(at, &group.space);
+        if group.nodes.contains(&node) {
+            return;
+        }
+        let dims = &graph.ty(node).dims;
+        if group.leaves.contains(&node) {
+            self.reads.insert((node, address(&Read { node, dims: dims.clone(), at })));
+            return;
+        }
+        match step(graph, node, &at, &group.space) {
+            Step::Made => {
+                if let Op::Iota(iota) = &graph.nodes[node].op {
+                    self.others.insert(at[iota.axis].clone());
+                }
+            }
+            Step::Through(args) => args.iter().for_each(|(a, at)| self.visit(graph, group, *a, at)),
+            Step::Stored(root) => {
+                self.reads.insert((root, linear(&at, dims)));
+            }
+        }
+    }
+}
+
+/// The kernel of a group on a device.
+///
+/// # Errors
+/// A broken invariant.
+pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
+    let mut uses = Uses::of(graph, group);
+    let broken = |what: &str| Error::Internal(what.to_owned());
+    let mut stores = Vec::new();
+    for store in &group.stores {
+        let dims = &graph.ty(store.node).dims;
+        let at = group.place(dims).ok_or_else(|| broken("a stored node has no place"))?;
+        if !group.nodes.contains(&store.node) {
+            uses.visit(graph, group, store.node, &at);
+        }
+        let steps = strides(&graph.ty(store.target).dims);
+        let place = match (&store.place, &graph.nodes[store.target].op) {
+            (None, Op::Permute(p)) if store.node != store.target => {
+                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+            }
+            (None, _) => linear(&at, dims),
+            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
+                let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
+                sum.add(&coordinate.scale(steps[i] as i64))
+            }),
+        };
+        uses.others.insert(place.clone());
+        stores.push((store, place));
+    }
+
+    let (variables, last_of) = join_variables(group, &uses);
+    let mut body = Body {
+        graph: graph.clone(),
+        group: group.clone(),
+        name: intern(&kernel_name(graph, group)),
+        variables,
+        last_of,
+        params: Vec::new(),
+        loads: HashMap::new(),
+        tables: HashMap::new(),
+        stores: Vec::new(),
+    };
+    for (node, place) in &uses.reads {
+        let affine = body.affine(place);
+        let index = add_param(&mut body, *node, "x", Access::In, &affine);
+        body.loads.insert((*node, affine), index);
+    }
+    for &node in &uses.tables {
+        let name = intern(&format!("x{}", body.params.len()));
+        let (dims, strides) = (vec![graph.ty(node).elements()], vec![1]);
+        let dtype = graph.ty(node).dtype;
+        body.tables.insert(node, body.params.len());
+        body.params.push(Param { name, node, dtype, access: Access::In, offset: 0, variables: vec![], dims, strides });
+    }
+    for (store, place) in &stores {
+        let affine = body.affine(place);
+        let index = add_param(&mut body, store.target, "y", Access::Out, &affine);
+        body.stores.push(index);
+    }
+    let options = choose_tiles(&mut body, device);
+    let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+
+    let body = Arc::new(body);
+    let text = emit::function(&body, &Specialization::general())?.to_string();
+    let id = KernelId {
+        path: body.name,
+        // No function of the source: the text of its IR is what tells one generated kernel from another.
+        item: std::any::TypeId::of::<Kernel>(),
+        dtypes: vec![],
+        comptime: vec![ComptimeValue::Text(text)],
+    };
+    let built = body.clone();
+    let def = KernelDef::new(body.name, id, move |spec: &Specialization| -> std::result::Result<_, CompilerError> {
+        emit::function(&built, spec)
+    });
+    Ok(Kernel { def, params: body.params.clone(), grid, options, body })
+}
+
+fn add_param(body: &mut Body, node: NodeId, prefix: &str, access: Access, place: &Affine) -> usize {
+    let mut variables: Vec<usize> = place.terms.keys().copied().collect();
+    if access.writes() && body.group.dot.is_some() {
+        // The tile of a matrix product has rows and columns, also where the tensor has but one.
+        let n = body.variables.len();
+        for v in [n - 3, n - 1] {
+            if !variables.contains(&v) {
+                variables.push(v);
+            }
+        }
+        variables.sort_unstable();
+    }
+    let mut dims: Vec<usize> = variables.iter().map(|&v| body.variables[v].extent).collect();
+    let mut strides: Vec<isize> = variables.iter().map(|&v| place.of(v).max(1) as isize).collect();
+    if dims.is_empty() {
+        (dims, strides) = (vec![1], vec![1]);
+    }
+    let dtype = body.graph.ty(node).dtype;
+    let name = intern(&format!("{prefix}{}", body.params.len()));
+    body.params.push(Param { name, node, dtype, access, offset: place.offset as usize, variables, dims, strides });
+    body.params.len() - 1
+}
+
+type Joined = (Vec<Variable>, HashMap<usize, usize>);
+
+/// Joins neighbouring variables that every function steps through as through one, and drops those of extent 1.
+fn join_variables(group: &Group, uses: &Uses) -> Joined {
+    let all: Vec<&Affine> = uses.all().collect();
+    let mut order: Vec<usize> = (0..group.space.len()).filter(|v| !group.reduced.contains(v)).collect();
+    order.extend(&group.reduced);
+    let mut matrix = group.space.len();
+    if group.dot.is_some() {
+        // [batch.., m.., k, n]: the tiles of both operands are then matrices as they are.
+        let n = group.space.len();
+        order = (0..n - 2).chain([n - 1, n - 2]).collect();
+        matrix = group.rows().start;
+    }
+    let mut variables: Vec<Variable> = Vec::new();
+    let mut last_of = HashMap::new();
+    let mut previous: Option<usize> = None;
+    for v in order {
+        let reduced = group.reduced.contains(&v);
+        if v >= matrix {
+            // The variables of the rows are one, whatever their extents; so are n and k.
+            let more_rows = group.rows().contains(&v) && v != matrix;
+            match variables.last_mut() {
+                Some(row) if more_rows => row.extent *= group.space[v],
+                _ => variables.push(Variable { extent: group.space[v], tile: 1, reduced }),
+            }
+            if more_rows && group.space[v] != 1 {
+                last_of.retain(|p, _| !group.rows().contains(p));
+            }
+            if group.space[v] != 1 {
+                last_of.insert(v, variables.len() - 1);
+            }
+            continue;
+        }
+        if group.space[v] == 1 {
+            continue;
+        }
+        let joins = previous.is_some_and(|p| {
+            group.reduced.contains(&p) == reduced && all.iter().all(|a| a.of(p) == a.of(v) * group.space[v] as i64)
+        });
+        if let (true, Some(p), Some(variable)) = (joins, previous, variables.last_mut()) {
+            variable.extent *= group.space[v];
+            last_of.remove(&p);
+        } else {
+            variables.push(Variable { extent: group.space[v], tile: 1, reduced });
+        }
+        last_of.insert(v, variables.len() - 1);
+        previous = Some(v);
+    }
+    if variables.is_empty() {
+        variables.push(Variable { extent: 1, tile: 1, reduced: false });
+    }
+    (variables, last_of)
+}
+
+/// Gives each variable its tile.
+fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
+    let cpu = device.info().kind == DeviceKind::Cpu;
+    let power = |extent: usize, most: usize| extent.next_power_of_two().min(most).max(1);
+    let contiguous: BTreeSet<usize> = body
+        .params
+        .iter()
+        .flat_map(|p| p.variables.iter().zip(&p.strides).filter(|(_, s)| **s == 1).map(|(&v, _)| v))
+        .collect();
+    let count = body.variables.len();
+    if let Some(dot) = body.group.dot {
+        let extents = [count - 3, count - 1, count - 2].map(|v| body.variables[v].extent);
+        let config = MatmulConfig::heuristic(device, body.graph.ty(dot).dtype, extents);
+        body.variables[count - 3].tile = config.bm;
+        body.variables[count - 2].tile = config.bk;
+        body.variables[count - 1].tile = config.bn;
+        return config.options;
+    }
+    let mut budget = if cpu { 8192 } else { 1024 };
+    let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
+    let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
+    let columns =
+        kept.last().is_some_and(|v| contiguous.contains(v)) && !reduced.iter().any(|v| contiguous.contains(v));
+    if body.group.looped {
+        if let Some(&last) = reduced.last() {
+            body.variables[last].tile = power(body.variables[last].extent, if columns { 64 } else { budget });
+        }
+    } else {
+        for &v in &reduced {
+            body.variables[v].tile = power(body.variables[v].extent, usize::MAX >> 1);
+        }
+    }
+    let row: usize = reduced.iter().map(|&v| body.variables[v].tile).product();
+    budget = (budget / row).max(if columns && !reduced.is_empty() { 32 } else { 1 });
+    for &v in kept.iter().rev() {
+        body.variables[v].tile = power(body.variables[v].extent, budget);
+        budget = (budget / body.variables[v].tile).max(1);
+    }
+    let elements: usize = body.variables.iter().map(|v| v.tile).product();
+    let warps = if cpu { 1 } else { (elements / 256).next_power_of_two().clamp(1, 8) as u32 };
+    LaunchOptions { num_warps: warps, num_stages: 1 }
+}
+
+/// A name that says what the kernel does: its first and last few primitives.
+fn kernel_name(graph: &Graph, group: &Group) -> String {
+    let mut names: Vec<String> = group.nodes.iter().map(|&n| graph.nodes[n].op.primitive().name()).collect();
+    names.dedup();
+    if names.len() > 6 {
+        names.drain(3..names.len() - 3);
+    }
+    if names.is_empty() { "copy".into() } else { names.join("_") }
+}
+
+/// Names of kernels and parameters live as long as the process, as those of `#[kernel]` functions do; each is kept once.
+fn intern(name: &str) -> &'static str {
+    static NAMES: LazyLock<Mutex<HashMap<String, &'static str>>> = LazyLock::new(Mutex::default);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let leaked: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(name.to_owned(), leaked);
+    leaked
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.body.name
+    }
+
+    /// The nodes it computes.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.body.group.nodes.iter().copied()
+    }
+
+    /// Its Tile IR when nothing is known of the arguments.
+    ///
+    /// # Errors
+    /// A broken invariant of the generator.
+    pub fn ir(&self) -> Result<String> {
+        Ok(emit::function(&self.body, &Specialization::general())?.to_string())
+    }
+
+    /// The kernel as `#[kernel]` source, after the primitives it comes from.
+    ///
+    /// # Errors
+    /// A broken invariant of the generator.
+    pub fn source(&self) -> Result<String> {
+        let mut function = emit::function(&self.body, &Specialization::general())?;
+        // What is computed twice or for nothing is not worth reading.
+        tilewright_compiler::passes::cse::run(&mut function);
+        tilewright_compiler::passes::dce::run(&mut function);
+        let mut header = String::new();
+        for node in self.nodes() {
+            let data = &self.body.graph.nodes[node];
+            let args: Vec<_> = data.args.iter().map(ToString::to_string).collect();
+            let place = if data.loc.is_known() { format!("  // {}", data.loc) } else { String::new() };
+            header.push_str(&format!("// {node}: {} = {}({}){place}\n", data.ty, data.op, args.join(", ")));
+        }
+        let access: Vec<Access> = self.params.iter().map(|p| p.access).collect();
+        Ok(header + &super::source::source(&function, &access)?)
+    }
+}

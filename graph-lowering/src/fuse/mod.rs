@@ -1,0 +1,25 @@
+//! Fusion: which nodes share a kernel.
+//!
+//! **In**: a graph without composite primitives. **Out**: a [`Plan`]: groups of nodes, each of which becomes one kernel, in an
+//! order in which they can run, and which node's values each stores. **Holds**: every node that a kernel reads from memory is
+//! an input or stored by an earlier kernel; a group has no path to itself through other groups.
+//!
+//! Views and made-up tensors belong to no group: they are coordinates ([`map`]) and arithmetic in whichever kernel needs them.
+//! Groups grow in the graph's order: a node joins the group of one of its operands if its elements lie in the same space of
+//! loop variables and it finds its operands there at its own coordinates; groups that meet in a node are merged.
+//!
+//! | file | purpose |
+//! |---|---|
+//! | [`map`] | coordinates as affine functions |
+//! | [`group`] | the spaces of groups; what may join |
+//! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
+//! | `emit` | the kernel's Tile IR |
+//! | [`source`] | the same as `#[kernel]` source |
+
+mod emit;
+pub mod group;
+pub mod kernel;
+pub mod map;
+pub mod source;
+
+pub use group::{Group, Plan, Store, plan};

@@ -1,0 +1,54 @@
+// n3: f32[6] = reduce_sum[axes [1]](n0)
+// n6: f32[6, 1] = div(n4, n5)
+// n8: f32[6, 48] = sub(n0, n7)
+// n9: f32[6, 48] = mul(n8, n8)
+// n10: f32[6] = reduce_sum[axes [1]](n9)
+// n12: f32[6, 1] = div(n11, n5)
+// n14: f32[6, 1] = add(n12, n13)
+// n15: f32[6, 1] = rsqrt(n14)
+// n17: f32[6, 48] = mul(n8, n16)
+// n19: f32[6, 48] = mul(n17, n18)
+// n21: f32[6, 48] = add(n19, n20)
+#[kernel]
+pub fn generated(x0: In<f32, 2>, x1: In<f32, 1>, x2: In<f32, 1>, y3: Out<f32, 2>) {
+    let v16 = scalar::<i32>(0);
+    let v17 = x0.load([v16, v16], [8, 64]);
+    let v18 = arange(0, 64);
+    let v19 = reshape(v18, [1, 64]);
+    let v20 = broadcast_to(v16, [1, 64]);
+    let v21 = v19 + v20;
+    let v22 = scalar::<i32>(48);
+    let v23 = broadcast_to(v22, [1, 64]);
+    let v24 = v21 < v23;
+    let v25 = full::<f32>([1, 1], 0.0);
+    let v26 = broadcast_to(v25, [8, 64]);
+    let v27 = broadcast_to(v24, [8, 64]);
+    let v28 = where_(v27, v17, v26);
+    let v29 = sum(v28, 1);
+    let v30 = reshape(v29, [8, 1]);
+    let v31 = full::<f32>([1, 1], 48.0);
+    let v32 = broadcast_to(v31, [8, 1]);
+    let v33 = v30 / v32;
+    let v34 = broadcast_to(v33, [8, 64]);
+    let v35 = v17 - v34;
+    let v36 = v35 * v35;
+    let v43 = where_(v27, v36, v26);
+    let v44 = sum(v43, 1);
+    let v45 = reshape(v44, [8, 1]);
+    let v47 = v45 / v32;
+    let v48 = full::<f32>([1, 1], 9.999999747378752e-6);
+    let v49 = broadcast_to(v48, [8, 1]);
+    let v50 = v47 + v49;
+    let v51 = rsqrt(v50);
+    let v52 = broadcast_to(v51, [8, 64]);
+    let v53 = v35 * v52;
+    let v54 = x1.load([v16], [64]);
+    let v55 = reshape(v54, [1, 64]);
+    let v56 = broadcast_to(v55, [8, 64]);
+    let v57 = v53 * v56;
+    let v58 = x2.load([v16], [64]);
+    let v59 = reshape(v58, [1, 64]);
+    let v60 = broadcast_to(v59, [8, 64]);
+    let v61 = v57 + v60;
+    y3.store([v16, v16], v61);
+}

@@ -1,0 +1,13 @@
+//! The graph compiler against itself: the same functions eagerly, interpreted, as single kernels and fused.
+
+// Where `#[kernel]` looks for what it needs.
+extern crate tilewright_runtime as tilewright;
+
+mod capture;
+mod common;
+mod fuzz;
+mod generated;
+mod golden;
+mod gradients;
+mod kernels;
+mod model;
