@@ -141,7 +141,7 @@ mod tests {
 
     fn outputs(dtype_f32: bool) -> Outputs {
         let dev = Device::open("cpu").unwrap();
-        let id = KernelId { path: "k", dtypes: vec![], comptime: vec![] };
+        let id = KernelId { path: "k", item: std::any::TypeId::of::<()>(), dtypes: vec![], comptime: vec![] };
         let def = KernelDef::new("k", id, |_| Err(tilewright_compiler::Error::Internal("not built".into())));
         if dtype_f32 {
             let y = dev.zeros::<f32>(4).unwrap();
