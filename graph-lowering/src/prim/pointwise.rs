@@ -64,7 +64,7 @@ impl Primitive for UnaryOp {
             // At 0 and at NaN the sign is 0, and so is the gradient.
             UnaryOp::Abs => Some(g * x.sign()),
             UnaryOp::Exp => Some(g * out),
-            UnaryOp::Exp2 => Some(g * out * std::f64::consts::LN_2),
+            UnaryOp::Exp2 | UnaryOp::Exp2Approx => Some(g * out * std::f64::consts::LN_2),
             UnaryOp::Log => Some(g / x),
             UnaryOp::Log2 => Some(g / x / std::f64::consts::LN_2),
             UnaryOp::Sin => Some(g * x.cos()),
