@@ -1457,3 +1457,25 @@ fn views_of_eight_dimensions() {
         assert_eq!(y.to_vec().unwrap(), want, "{}", dev.name());
     });
 }
+
+#[test]
+fn variables_with_senseless_values_stop_nothing() {
+    // In a process of its own: the environment is read by every thread.
+    let exe = std::env::current_exe().unwrap();
+    for (name, value) in [
+        ("TILEWRIGHT_CACHE_DIR", "/dev/null"),
+        ("TILEWRIGHT_CACHE_DIR", "/proc/nothing"),
+        ("TILEWRIGHT_CACHE", "maybe"),
+        ("TILEWRIGHT_DUMP", "/dev/null/x"),
+        ("TILEWRIGHT_PTXAS", "/nothing"),
+        ("HOME", "/dev/null"),
+    ] {
+        let out = std::process::Command::new(&exe)
+            .args(["--exact", "kernels_of_one_name_in_two_functions_are_two_kernels"])
+            .env(name, value)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && text.contains("1 passed"), "{name}={value}: {text}");
+    }
+}
