@@ -3,7 +3,7 @@
 extern crate tilewright_runtime as tilewright;
 
 use tilewright::dsl::*;
-use tilewright::{Device, Error};
+use tilewright::{Device, Element as HostElement, Error};
 
 fn on_every_device(body: impl Fn(&Device)) {
     for info in Device::list() {
@@ -1266,4 +1266,216 @@ fn dropped_while_pending() {
             assert_eq!(other.to_vec().unwrap(), vec![-1; 4096]);
         }
     });
+}
+
+#[kernel]
+fn größe(r#type: In<f32, 1>, длина: Out<f32, 1>, arg_длина: f32, #[comptime] r#loop: usize) {
+    длина.store([0], r#type.load([0], [r#loop]) * arg_длина);
+}
+
+#[kernel]
+fn r#match(x: InOut<i32, 1>, x_dim0: i32, x_stride0: i32) {
+    x.store([0], x.load([0], [4]) + x_dim0 + x.dim(0) * x_stride0);
+}
+
+#[test]
+fn names_that_are_no_names_elsewhere() {
+    on_every_device(|dev| {
+        let x = dev.buffer_from(&[1.0f32, 2.0]).unwrap();
+        let y = dev.zeros::<f32>(2).unwrap();
+        größe(x.view([2]).unwrap(), y.view([2]).unwrap(), 3.0, 2).grid([1]).launch().unwrap();
+        assert_eq!(y.to_vec().unwrap(), [3.0, 6.0], "{}", dev.name());
+        let x = dev.buffer_from(&[1, 2]).unwrap();
+        r#match(x.view([2]).unwrap(), 10, 100).grid([1]).launch().unwrap();
+        assert_eq!(x.to_vec().unwrap(), [211, 212], "{}", dev.name());
+    });
+}
+
+#[kernel]
+fn bits<T: Int>(x: In<T, 1>, y: Out<T, 1>) {
+    let v = x.load([0], [8]);
+    y.store([0], ((v & 12) | 1) ^ !(v << 1));
+}
+
+#[test]
+fn integers_have_the_bitwise_operators() {
+    on_every_device(|dev| {
+        let host = [0i64, 1, 5, 12, -1, i64::MAX, i64::MIN, 77];
+        let (x, y) = (dev.buffer_from(&host).unwrap(), dev.zeros::<i64>(8).unwrap());
+        bits(x.view([8]).unwrap(), y.view([8]).unwrap()).grid([1]).launch().unwrap();
+        assert_eq!(y.to_vec().unwrap(), host.map(|v| ((v & 12) | 1) ^ !(v << 1)));
+    });
+}
+
+/// Each program writes the sum of what its neighbours' rows hold, through three views of one buffer.
+#[kernel]
+fn same_buffer<T: Num>(a: In<T, 2>, b: In<T, 2>, c: InOut<T, 2>, #[comptime] n: usize, #[comptime] twice: bool) {
+    for i in 0..a.dim(0) {
+        let mut v = a.load([i, 0], [1, n]) + trans(b.load([0, i], [n, 1]));
+        if twice {
+            v = v + v;
+        }
+        c.store([i, 0], v + c.load([i, 0], [1, n]));
+    }
+}
+
+fn same_buffer_case<T: HostElement + Num + PartialEq + std::fmt::Debug>(
+    dev: &Device,
+    of: impl Fn(i64) -> T,
+    add: impl Fn(T, T) -> T,
+) {
+    for (ao, bo, co, twice) in
+        [(0usize, 64usize, 128usize, false), (0, 3, 5, true), (8, 0, 0, false), (0, 0, 8, true), (1, 2, 64, false)]
+    {
+        let mut host: Vec<T> = (0..300).map(|i| of(i % 5)).collect();
+        let x = dev.buffer_from(&host).unwrap();
+        let (rows, n) = (6usize, 8usize);
+        let a = x.view_strided(ao, [rows, n], [8, 1]).unwrap();
+        let b = x.view_strided(bo, [n, rows], [1, 8]).unwrap();
+        let c = x.view_strided(co, [rows, n], [8, 1]).unwrap();
+        same_buffer(a, b, c, n, twice).grid([1]).launch().unwrap();
+        for i in 0..rows {
+            let v: Vec<T> = (0..n)
+                .map(|j| {
+                    let v = add(host[ao + i * 8 + j], host[bo + i * 8 + j]);
+                    add(if twice { add(v, v) } else { v }, host[co + i * 8 + j])
+                })
+                .collect();
+            host[co + i * 8..co + i * 8 + n].copy_from_slice(&v);
+        }
+        assert_eq!(x.to_vec().unwrap(), host, "{} {ao} {bo} {co} {twice}", dev.name());
+    }
+}
+
+#[test]
+fn one_kernel_with_types_and_values_interleaved() {
+    on_every_device(|dev| {
+        for _ in 0..2 {
+            same_buffer_case::<i32>(dev, |i| i as i32, i32::wrapping_add);
+            same_buffer_case::<u8>(dev, |i| i as u8, u8::wrapping_add);
+            same_buffer_case::<f32>(dev, |i| i as f32, |a, b| a + b);
+            same_buffer_case::<i64>(dev, |i| i << 40, i64::wrapping_add);
+            same_buffer_case::<f16>(dev, |i| f16::from_f32(i as f32), |a, b| a + b);
+            same_buffer_case::<f64>(dev, |i| i as f64, |a, b| a + b);
+        }
+    });
+}
+
+/// Blocks of different kinds of values in one struct, `Option`s and branches that change them.
+#[kernel]
+fn carried(y: Out<i32, 1>, n: i32, #[comptime] depth: usize) {
+    let mut a = (zeros::<i32>([8]), scalar::<i32>(1));
+    let mut swap = [arange(0, 8), arange(8, 16)];
+    for i in 0..n {
+        let t = swap[0];
+        swap[0] = swap[1];
+        swap[1] = t;
+        if i % 3 == 0 {
+            a.0 = a.0 + swap[0];
+        } else if i % 3 == 1 {
+            a.1 = a.1 + 1;
+            let mut k = a.1;
+            while k > 3 {
+                k -= 2;
+                a.0 = a.0 + k;
+            }
+        }
+        for _ in unroll(0..depth) {
+            a = (a.0 + a.1, a.1);
+        }
+    }
+    y.store([0], a.0 * 2 + swap[1]);
+}
+
+#[test]
+fn swapped_and_nested_state() {
+    on_every_device(|dev| {
+        for (n, depth) in [(0, 1usize), (1, 0), (7, 2), (20, 1)] {
+            let y = dev.zeros::<i32>(8).unwrap();
+            carried(y.view([8]).unwrap(), n, depth).grid([1]).launch().unwrap();
+            let (mut a, mut count) = ([0i32; 8], 1i32);
+            let mut swap: [[i32; 8]; 2] = [std::array::from_fn(|i| i as i32), std::array::from_fn(|i| 8 + i as i32)];
+            for i in 0..n {
+                swap.swap(0, 1);
+                if i % 3 == 0 {
+                    (0..8).for_each(|j| a[j] += swap[0][j]);
+                } else if i % 3 == 1 {
+                    count += 1;
+                    let mut k = count;
+                    while k > 3 {
+                        k -= 2;
+                        a.iter_mut().for_each(|v| *v += k);
+                    }
+                }
+                for _ in 0..depth {
+                    a.iter_mut().for_each(|v| *v += count);
+                }
+            }
+            let want: Vec<i32> = (0..8).map(|j| a[j] * 2 + swap[1][j]).collect();
+            assert_eq!(y.to_vec().unwrap(), want, "{} {n} {depth}", dev.name());
+        }
+    });
+}
+
+thread_local! { static KEPT: std::cell::Cell<Option<Tile<i32>>> = const { std::cell::Cell::new(None) }; }
+
+#[kernel]
+fn keeps(y: Out<i32, 1>) {
+    let v = arange(0, 4);
+    KEPT.set(Some(v));
+    y.store([0], v);
+}
+
+#[kernel]
+fn takes(y: Out<i32, 1>) {
+    let v = KEPT.get().unwrap_or(arange(0, 4));
+    y.store([0], v + 1);
+}
+
+#[test]
+fn tiles_of_another_kernel_are_refused() {
+    let dev = Device::open("cpu").unwrap();
+    let y = dev.zeros::<i32>(4).unwrap();
+    keeps(y.view([4]).unwrap()).grid([1]).launch().unwrap();
+    let e = takes(y.view([4]).unwrap()).grid([1]).launch().unwrap_err().to_string();
+    assert!(e.contains("a value made outside this kernel is used in it"), "{e}");
+}
+
+#[kernel]
+fn wide<T: Num>(x: In<T, 8>, y: Out<T, 8>) {
+    y.store([0; 8], x.load([0; 8], [2; 8]) + 1);
+}
+
+#[test]
+fn views_of_eight_dimensions() {
+    on_every_device(|dev| {
+        let host: Vec<i64> = (0..256).map(|i| i * i).collect();
+        let (x, y) = (dev.buffer_from(&host).unwrap(), dev.zeros::<i64>(256).unwrap());
+        let reversed: [isize; 8] = std::array::from_fn(|i| -(1 << i));
+        wide(x.view_strided(255, [2; 8], reversed).unwrap(), y.view([2; 8]).unwrap()).grid([1]).launch().unwrap();
+        let want: Vec<i64> = (0..256u32).map(|i| host[255 - (i.reverse_bits() >> 24) as usize] + 1).collect();
+        assert_eq!(y.to_vec().unwrap(), want, "{}", dev.name());
+    });
+}
+
+#[test]
+fn variables_with_senseless_values_stop_nothing() {
+    // In a process of its own: the environment is read by every thread.
+    let exe = std::env::current_exe().unwrap();
+    for (name, value) in [
+        ("TILEWRIGHT_CACHE_DIR", "/dev/null"),
+        ("TILEWRIGHT_CACHE_DIR", "/proc/nothing"),
+        ("TILEWRIGHT_CACHE", "maybe"),
+        ("TILEWRIGHT_DUMP", "/dev/null/x"),
+        ("TILEWRIGHT_PTXAS", "/nothing"),
+        ("HOME", "/dev/null"),
+    ] {
+        let out = std::process::Command::new(&exe)
+            .args(["--exact", "kernels_of_one_name_in_two_functions_are_two_kernels"])
+            .env(name, value)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && text.contains("1 passed"), "{name}={value}: {text}");
+    }
 }

@@ -36,7 +36,7 @@ use crate::tile::{Elem, Function, Op, OpId, ParamKind, Region, Value};
 use hazard::Hazards;
 use pipelined::Staged;
 use shared::SharedPool;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use values::Scope;
 
 /// The registers of one thread that hold its part of a tile, in the order of the layout's register number.
@@ -64,7 +64,7 @@ struct Lowering<'a> {
 pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread::Function> {
     let params = abi(func);
     // Names of every target language's own stay out of the way.
-    let b = Builder::new(format!("tw_{}", func.name), params, schedule.threads(), schedule.lanes);
+    let b = Builder::new(format!("tw_{}", ascii(&func.name)), params, schedule.threads(), schedule.lanes);
     let mut l = Lowering {
         func,
         aliases: aliases(func),
@@ -116,7 +116,21 @@ pub fn abi(func: &Function) -> Vec<AbiParam> {
             }
         }
     }
+    let mut seen = HashSet::new();
+    let mut unique = |(i, name): (usize, String)| {
+        let plain = ascii(&name);
+        // No parameter's own name begins with a digit, so numbered names meet no others.
+        let name = if plain == name && !seen.contains(&name) { name } else { format!("arg_{i}_{plain}") };
+        seen.insert(name.clone());
+        name
+    };
+    let names: Vec<String> = names.into_iter().enumerate().map(&mut unique).collect();
     names.into_iter().zip(values).map(|(name, &v)| flat(name, func.ty(v).elem)).collect()
+}
+
+/// The name in letters that every target language has in its names. Rust's may be of any script, or raw.
+fn ascii(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 impl Lowering<'_> {

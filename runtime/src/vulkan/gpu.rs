@@ -141,6 +141,11 @@ impl Gpu {
         let create = vk::BufferCreateInfo::default().size(size).usage(usage);
         let failed = |call, code| match code {
             vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => oom(),
+            vk::Result::ERROR_TOO_MANY_OBJECTS => Error::Unsupported {
+                device: vk.name.clone(),
+                what: format!("hold more than {} buffers at once", vk.limits.max_memory_allocation_count),
+                help: "drop buffers no longer needed, or put several tensors into one buffer and use `view_strided` and `slice`",
+            },
             code => error(&vk.name, call, code),
         };
         // SAFETY: the structure is valid; the buffer is destroyed below if anything fails, else by its owner.
@@ -290,7 +295,7 @@ impl Backend for Vulkan {
     fn alloc(&self, bytes: u64) -> Result<RawMem> {
         let g = &self.gpu;
         let mut made = g.create_buffer(bytes, false);
-        if matches!(made, Err(Error::OutOfMemory { .. })) {
+        if matches!(made, Err(Error::OutOfMemory { .. } | Error::Unsupported { .. })) {
             // What was freed may still wait for its last use.
             g.idle()?;
             g.queue().collect(&g.vk)?;
