@@ -76,7 +76,8 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Each run leaves the user's caches alone.
 TILEWRIGHT_CACHE_DIR=$(mktemp -d)
-export TILEWRIGHT_CACHE_DIR
+TILEWRIGHT_AUTOTUNE_DIR=$(mktemp -d)
+export TILEWRIGHT_CACHE_DIR TILEWRIGHT_AUTOTUNE_DIR
 
 step() { # one check that counts as one test
   say "$1"
