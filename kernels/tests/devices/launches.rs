@@ -84,7 +84,7 @@ fn what_cannot_be_launched_is_refused_and_the_device_goes_on() {
     });
 }
 
-/// More shared memory than any device has: a transpose of a megabyte by one program.
+/// More registers and more shared memory than any device has: a transpose of a megabyte by one program.
 #[kernel]
 fn too_large(x: In<f32, 2>, y: Out<f32, 2>) {
     y.store([0, 0], trans(x.load([0, 0], [512, 512])));
@@ -103,7 +103,7 @@ fn a_kernel_too_large_for_the_device_is_an_error_or_right() {
             }
             Err(e) => {
                 let text = e.to_string();
-                assert!(text.contains("too_large") && text.contains("shared memory"), "{text}");
+                assert!(text.contains("too_large") && text.contains("help: use smaller tiles"), "{text}");
             }
         }
     });
