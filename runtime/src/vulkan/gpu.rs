@@ -20,13 +20,16 @@ const STAGING_BYTES: u64 = 32 << 20;
 pub(crate) fn open(index: usize) -> Result<Arc<dyn Backend>> {
     let name = format!("vulkan:{index}");
     let absent = |why| crate::device::unknown(&name, why, "install a Vulkan driver, or choose another device");
-    let instance = Instance::new().map_err(absent)?;
+    let instance = Instance::shared().map_err(absent)?;
     let devices = instance.devices().map_err(absent)?;
     let Some(&physical) = devices.get(index) else {
-        let why = format!("Vulkan has {} devices", devices.len());
+        let why = match devices.len() {
+            1 => "Vulkan has 1 device".to_owned(),
+            n => format!("Vulkan has {n} devices"),
+        };
         return Err(crate::device::unknown(&name, why, "device numbers start at 0"));
     };
-    let traits = Traits::query(&instance, index, physical);
+    let traits = Traits::query(instance, index, physical);
     if let Some(why) = traits.info.unusable {
         return Err(crate::device::unknown(&name, why, "choose another device"));
     }
@@ -56,12 +59,10 @@ pub(super) struct Gpu {
     staging: Mutex<Option<Mapped>>,
     lost: OnceLock<String>,
     identity: String,
-    // Destroyed last.
-    _instance: Instance,
 }
 
 impl Gpu {
-    fn new(instance: Instance, physical: vk::PhysicalDevice, mut traits: Traits) -> Result<Gpu> {
+    fn new(instance: &Instance, physical: vk::PhysicalDevice, mut traits: Traits) -> Result<Gpu> {
         let name = traits.info.name.clone();
         let priorities = [1.0];
         let queues =
@@ -104,7 +105,6 @@ impl Gpu {
             staging: Mutex::default(),
             lost: OnceLock::new(),
             identity,
-            _instance: instance,
         })
     }
 

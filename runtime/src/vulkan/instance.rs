@@ -4,9 +4,13 @@ use crate::device::{DeviceInfo, DeviceKind};
 use crate::error::{Error, Result};
 use ash::vk;
 use std::ffi::CStr;
+use std::sync::{Mutex, PoisonError};
 use tilewright_compiler::target::Caps;
 
-/// A Vulkan instance, destroyed when dropped.
+/// The process's Vulkan instance.
+///
+/// There is one, and it is never destroyed: with the last instance the loader unloads the drivers, and threads that have used them
+/// crash when they end, since the destructors of their thread-local values are gone (seen with NVIDIA's driver 580).
 pub(super) struct Instance {
     pub instance: ash::Instance,
     // The library must outlive the instance.
@@ -14,8 +18,17 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Loads Vulkan; `Err` says why there is none.
-    pub fn new() -> Result<Instance, String> {
+    /// The instance, made when it is first asked for; `Err` says why there is none.
+    pub fn shared() -> Result<&'static Instance, String> {
+        static SHARED: Mutex<Option<&'static Instance>> = Mutex::new(None);
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        match *shared {
+            Some(instance) => Ok(instance),
+            None => Ok(shared.insert(Box::leak(Box::new(Instance::new()?)))),
+        }
+    }
+
+    fn new() -> Result<Instance, String> {
         // SAFETY: opens the system's Vulkan loader, whose initialisers are meant to be run by any program.
         let entry = unsafe { ash::Entry::load() }
             .map_err(|e| format!("the Vulkan loader (libvulkan) is not installed: {e}"))?;
@@ -40,18 +53,11 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // SAFETY: whoever made objects of the instance owns it beside them and destroys them first.
-        unsafe { self.instance.destroy_instance(None) };
-    }
-}
-
 /// The devices, if there are any.
 pub(crate) fn list() -> Vec<DeviceInfo> {
-    let Ok(instance) = Instance::new() else { return Vec::new() };
+    let Ok(instance) = Instance::shared() else { return Vec::new() };
     let devices = instance.devices().unwrap_or_default();
-    devices.iter().enumerate().map(|(i, &d)| Traits::query(&instance, i, d).info).collect()
+    devices.iter().enumerate().map(|(i, &d)| Traits::query(instance, i, d).info).collect()
 }
 
 /// What is known of a device before it is opened.
