@@ -5,7 +5,7 @@
     python3 record.py                 only the table
 
 FOLDER holds what `run.sh` wrote: `ours-1.json`, `ours-2.json`, `peers.json`, `table.json`, `tests.json`; those that are
-absent are left out.
+absent are left out. What a reader should know of the run besides goes into `remarks.txt` there.
 """
 
 import json
@@ -34,6 +34,7 @@ def record(folder):
         "peers": load(folder / "peers.json"),
         "table": load(folder / "table.json"),
         "tests": load(folder / "tests.json"),
+        "remarks": remarks.read_text().strip() if (remarks := folder / "remarks.txt").is_file() else None,
     }
     machine = re.sub(r"[^a-z0-9]+", "-", first["machine"]["model"].lower()).strip("-")
     path = HERE / f"{first['date'][:10]}-{machine}.json"
@@ -69,6 +70,8 @@ def section(path):
         lines += ["| tests | passed | failed |", "|---|---|---|"]
         lines += [f"| {t['name']} | {t['passed']} | {t['failed']} |" for t in result["tests"]]
         lines.append("")
+    if result.get("remarks"):
+        lines += [result["remarks"], ""]
     table = result.get("table")
     if table:
         lines += ["| target | bound | measured | |", "|---|---|---|---|"]
