@@ -145,7 +145,7 @@ mod tests {
         // 6 stages of two tiles of 32 KiB.
         let e = judge(128, 128, 8, 6).unwrap_err();
         assert!(e.kind == FailureKind::Resources && e.message.contains("bytes of shared memory"), "{e:?}");
-        let e = judge(256, 16, 1, 1).unwrap_err();
+        let e = judge(256, 16, 2, 1).unwrap_err();
         assert!(e.message.contains("registers a thread"), "{e:?}");
     }
 }
