@@ -36,7 +36,7 @@ fn activate(x: Tile<f32>, #[comptime] kind: Activation) -> Tile<f32> {
 
 /// A matrix product by pointers, strides and masks, with programs in groups.
 #[kernel(crate = crate::tilewright)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // Triton's tutorial passes every stride as an argument of its own.
 fn matmul_pointers<T: Float>(
     a: Ptr<T>,
     b: Ptr<T>,

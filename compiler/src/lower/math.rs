@@ -2,7 +2,7 @@
 //! (except where [`Caps::approx`] lets the hardware's approximations in).
 //!
 //! Errors, as tested: F32 at most 2 ulp, F64 at most 4 ulp. Sine and cosine hold that for every finite operand. With
-//! [`Caps::approx`], results of `exp2` below 2^-126 may become 0.
+//! [`Caps::approx`], results of `exp2_approx` below 2^-126 are 0; those of `exp2` are right.
 //! Coefficients without a named source are Chebyshev fits on the interval stated beside them.
 
 mod erf;

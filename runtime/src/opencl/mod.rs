@@ -19,7 +19,8 @@ pub(crate) use platform::list;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Held while devices are asked for, contexts made and programs built. The standard lets threads do that side by side, but
-/// PoCL (3.1 and 5) then reads the names of devices that another thread is still setting up, and crashes.
+/// PoCL was then seen to crash in a string it was asked for (3.1, and the one that brings libpocl 2.12), likely while another
+/// thread was still setting it up.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static SETTING_UP: Mutex<()> = Mutex::new(());
     SETTING_UP.lock().unwrap_or_else(PoisonError::into_inner)

@@ -9,8 +9,8 @@ use tilewright_compiler::target::Caps;
 
 /// The process's Vulkan instance.
 ///
-/// There is one, and it is never destroyed: with the last instance the loader unloads the drivers, and threads that have used them
-/// crash when they end, since the destructors of their thread-local values are gone (seen with NVIDIA's driver 580).
+/// There is one, and it is never destroyed: with the last instance the loader unloads the drivers. With NVIDIA's driver 580, threads
+/// were seen to crash as they ended, in a thread-local destructor whose library was gone; unloading is the likely cause.
 pub(super) struct Instance {
     pub instance: ash::Instance,
     // The library must outlive the instance.
