@@ -1,10 +1,13 @@
 //! Execution: a graph's kernels with their buffers, ready to be called.
 
+mod profile;
+
 use crate::error::{Error, Result};
 use crate::fuse::{self, kernel::Kernel};
 use crate::graph::{Graph, NodeId, TensorType};
 use crate::literal::Literal;
 use crate::prim::{Class, Op};
+pub use profile::KernelTime;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -95,8 +98,7 @@ impl Executable {
 
     /// Bytes that all kernels read and write.
     pub fn bytes(&self) -> u64 {
-        let size = |p: &fuse::kernel::Param| (p.dims.iter().product::<usize>() * p.dtype.bytes()) as u64;
-        self.kernels.iter().flat_map(|k| &k.params).map(size).sum()
+        self.kernels.iter().map(Kernel::bytes).sum()
     }
 
     fn alloc(&self, node: NodeId) -> Result<Buffer<u8>> {
@@ -113,6 +115,15 @@ impl Executable {
     /// # Errors
     /// What the device says.
     pub fn run(&self, args: &[Arc<DeviceArray>]) -> Result<Vec<DeviceArray>> {
+        self.run_with(args, &mut |_, launch| Ok(launch.launch()?))
+    }
+
+    /// Runs all kernels, each as `each` does it.
+    fn run_with(
+        &self,
+        args: &[Arc<DeviceArray>],
+        each: &mut dyn FnMut(&Kernel, &Launch<'_>) -> Result<()>,
+    ) -> Result<Vec<DeviceArray>> {
         let mut buffers: BTreeMap<NodeId, Buffer<u8>> = BTreeMap::new();
         for (&input, arg) in self.graph.inputs.iter().zip(args) {
             buffers.insert(input, arg.buffer.clone());
@@ -129,7 +140,9 @@ impl Executable {
                     place.insert(self.alloc(p.node)?);
                 }
             }
-            self.launch(kernel, &buffers)?;
+            if kernel.grid > 0 {
+                each(kernel, &self.launch(kernel, &buffers)?)?;
+            }
             for p in &kernel.params {
                 if self.last_use.get(&p.node) == Some(&i) && self.graph.nodes[p.node].op != Op::Input {
                     buffers.remove(&p.node);
@@ -144,17 +157,13 @@ impl Executable {
         self.plan.outputs.iter().zip(&self.graph.outputs).map(result).collect()
     }
 
-    fn launch(&self, kernel: &Kernel, buffers: &BTreeMap<NodeId, Buffer<u8>>) -> Result<()> {
-        if kernel.grid == 0 {
-            return Ok(());
-        }
+    fn launch<'a>(&self, kernel: &Kernel, buffers: &'a BTreeMap<NodeId, Buffer<u8>>) -> Result<Launch<'a>> {
         let mut args = Vec::with_capacity(kernel.params.len());
         for p in &kernel.params {
             let buffer = buffers.get(&p.node).ok_or_else(|| Error::Internal(format!("{} has no buffer", p.node)))?;
             let arg = KernelArg::from_memory(buffer.memory(), p.dtype, p.offset, &p.dims, &p.strides, p.access)?;
             args.push((p.name, arg));
         }
-        Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options).on(&self.device).launch()?;
-        Ok(())
+        Ok(Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options).on(&self.device))
     }
 }

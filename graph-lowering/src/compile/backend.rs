@@ -3,7 +3,7 @@
 use super::explain::{Explanation, KernelInfo};
 use super::options::{Options, unknown};
 use crate::error::{Error, Result};
-use crate::exec::{DeviceArray, Executable};
+use crate::exec::{DeviceArray, Executable, KernelTime};
 use crate::graph::{Graph, interpret::interpret};
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
@@ -29,6 +29,13 @@ pub trait Program: Send + Sync {
     /// # Errors
     /// What the device says.
     fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// How long each kernel takes for these arguments, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// What the device says; by default, that there are no kernels to time.
+    fn profile(&self, _args: &[Tensor], _rounds: usize) -> Result<Vec<KernelTime>> {
+        Err(Error::Options("this backend has no kernels to time; use `tilewright`".into()))
+    }
     /// Adds what there is to say of it.
     fn explain(&self, _: &mut Explanation) {}
 }
@@ -162,16 +169,23 @@ impl Program for OnDevice {
         Ok(results.into_iter().map(|d| Tensor(Repr::Device(Arc::new(d)))).collect())
     }
 
+    fn profile(&self, args: &[Tensor], rounds: usize) -> Result<Vec<KernelTime>> {
+        self.executable.profile(&self.upload(args)?, rounds)
+    }
+
     fn explain(&self, out: &mut Explanation) {
         let executable = &self.executable;
         out.device = self.device.name().to_owned();
         out.kernels = executable.kernels().len();
         out.bytes = executable.bytes();
+        out.peak_bytes = executable.peak_bytes();
         out.refusals.clone_from(&executable.plan().refusals);
         let info = |k: &crate::fuse::kernel::Kernel| KernelInfo {
             name: k.name().to_owned(),
             primitives: k.nodes().map(|n| format!("{n} = {}", executable.graph().nodes[n].op)).collect(),
             programs: k.grid,
+            bytes: k.bytes(),
+            flops: k.flops(),
             source: k.source().unwrap_or_else(|e| e.to_string()),
             ir: k.ir().unwrap_or_else(|e| e.to_string()),
         };

@@ -45,19 +45,19 @@ pub(super) fn function(body: &Body, spec: &Specialization) -> Result<Function> {
 
 /// What has been computed in the open regions.
 #[derive(Clone, Default)]
-struct State {
-    values: HashMap<(NodeId, Vec<Affine>), Value>,
+pub(super) struct State {
+    pub(super) values: HashMap<(NodeId, Vec<Affine>), Value>,
     coordinates: HashMap<usize, Value>,
     loaded: HashMap<usize, Value>,
 }
 
-struct Emit<'a> {
-    body: &'a Body,
-    b: Builder,
+pub(super) struct Emit<'a> {
+    pub(super) body: &'a Body,
+    pub(super) b: Builder,
     views: Vec<ViewValue>,
     /// First value of each variable in this tile.
-    origin: Vec<Value>,
-    state: State,
+    pub(super) origin: Vec<Value>,
+    pub(super) state: State,
     /// What a tile was before dimensions of extent 1 were inserted.
     unflat: HashMap<Value, Value>,
 }
@@ -91,6 +91,10 @@ impl Emit<'_> {
     fn kernel(&mut self) -> Built<()> {
         self.origins()?;
         let body = self.body;
+        if let Some(node) = body.group.scatter {
+            self.scatter(node)?;
+            return self.stores(|_| true);
+        }
         let nodes: Vec<NodeId> = body.group.nodes.iter().copied().collect();
         if !body.group.looped {
             for &node in &nodes {
@@ -148,10 +152,7 @@ impl Emit<'_> {
         let step = self.b.const_i64(DType::I32, self.body.variables[v].tile as i64)?;
         let (iv, carried) = self.b.begin_for(lo, hi, step, &inits)?;
         let (origin, state) = (self.origin[v], self.state.clone());
-        self.origin[v] = iv;
-        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
-        self.state.coordinates.remove(&v);
-        self.state.loaded.clear();
+        self.enter(v, iv);
         let mut carried = carried.into_iter();
         let accumulators: Vec<Accumulator> = accumulators.iter().map(|a| a.with(&mut carried)).collect();
         let next = self.nest(rest, accumulators, inner)?;
@@ -159,6 +160,14 @@ impl Emit<'_> {
         let mut results = self.b.end_for(&values)?.into_iter();
         (self.origin[v], self.state) = (origin, state);
         Ok(next.iter().map(|a| a.with(&mut results)).collect())
+    }
+
+    /// The body of a loop in which a variable begins here.
+    pub(super) fn enter(&mut self, v: usize, origin: Value) {
+        self.origin[v] = origin;
+        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
+        self.state.coordinates.remove(&v);
+        self.state.loaded.clear();
     }
 
     /// Where this program's tile begins.
@@ -227,7 +236,7 @@ impl Emit<'_> {
         Ok(rest)
     }
 
-    fn bug(&self, what: &str) -> Diagnostic {
+    pub(super) fn bug(&self, what: &str) -> Diagnostic {
         self.b.error(format!("internal error of the kernel generator: {what}"))
     }
 
@@ -271,12 +280,12 @@ impl Emit<'_> {
 
     // ---- tiles ------------------------------------------------------------------------------------------------
 
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.body.variables.len()
     }
 
     /// The shape of a tile that depends on these variables.
-    fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
         self.body.variables.iter().enumerate().map(|(v, var)| if depends(v) { var.tile } else { 1 }).collect()
     }
 
@@ -286,7 +295,7 @@ impl Emit<'_> {
     }
 
     /// The values of a variable in this tile, `i32`.
-    fn coordinate(&mut self, v: usize) -> Built {
+    pub(super) fn coordinate(&mut self, v: usize) -> Built {
         if let Some(&known) = self.state.coordinates.get(&v) {
             return Ok(known);
         }
@@ -299,7 +308,7 @@ impl Emit<'_> {
     }
 
     /// The values of a function of the variables in this tile, `i32`.
-    fn affine(&mut self, a: &Affine) -> Built {
+    pub(super) fn affine(&mut self, a: &Affine) -> Built {
         let mut sum = self.constant(DType::I32, Constant::from_i64(DType::I32, a.offset))?;
         for (&v, &c) in &a.terms {
             let mut term = self.coordinate(v)?;
@@ -313,7 +322,7 @@ impl Emit<'_> {
     }
 
     /// Which lanes lie inside the extents of these variables; `None` if all do.
-    fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
+    pub(super) fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
         let mut mask = None;
         for v in variables {
             if !self.body.variables[v].ragged() {
@@ -413,7 +422,7 @@ impl Emit<'_> {
     }
 
     /// The tile of any node at coordinates.
-    fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
+    pub(super) fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
         let body = self.body;
         let (graph, group) = (&body.graph, &body.group);
         if group.nodes.contains(&node) {

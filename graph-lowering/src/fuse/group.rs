@@ -30,6 +30,9 @@ pub struct Group {
     /// How many variables make up the rows of the matrix product: several if its result is reshaped to `[m.., n]`, so that
     /// what follows in these extents is part of the same kernel.
     pub row_variables: usize,
+    /// The sums into rows of a table, if it is a kernel of those. Its space is `[rows, row.., updates, updates]`: once for the
+    /// updates' numbers, which it looks through, and once for the updates themselves, which it takes one by one.
+    pub scatter: Option<NodeId>,
     /// What it stores, and where.
     pub stores: Vec<Store>,
     /// Tensors read from memory.
@@ -172,7 +175,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         }
         match node.op.class() {
             Class::Input | Class::Create | Class::View => {}
-            Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot => p.add(id)?,
+            Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot | Class::Scatter => p.add(id)?,
             Class::Assemble => p.assemble(id)?,
             Class::Composite => return Err(format!("{id} = {} was not decomposed", node.op)),
         }
@@ -265,7 +268,7 @@ impl<'g> Planner<'g> {
             return Ok(());
         }
         let mut candidates: Vec<usize> = Vec::new();
-        if self.fusion && self.op(node).class() != Class::Dot {
+        if self.fusion && !matches!(self.op(node).class(), Class::Dot | Class::Scatter) {
             let mut seen = HashSet::new();
             let mut stack = self.graph.nodes[node].args.clone();
             while let Some(a) = stack.pop() {
@@ -311,6 +314,9 @@ impl<'g> Planner<'g> {
         let mut group = self.groups[g].clone().ok_or("the group was merged into another")?;
         if group.nodes.len() >= MAX_NODES {
             return Err(format!("it has {MAX_NODES} nodes already"));
+        }
+        if group.scatter.is_some() {
+            return Err("sums into rows of a table have a kernel of their own".into());
         }
         if let Some((operand, axes)) = reduction(self.graph, node) {
             if group.dot.is_some() {
@@ -429,7 +435,8 @@ impl<'g> Planner<'g> {
     fn merged(&self, a: usize, b: usize) -> Option<Group> {
         let (x, y) = (self.groups[a].as_ref()?, self.groups[b].as_ref()?);
         let one_way = x.reduced.is_empty() || y.reduced.is_empty() || x.reduced == y.reduced;
-        let fits = x.space == y.space && one_way && x.dot.is_none() && y.dot.is_none();
+        let alone = |g: &Group| g.dot.is_some() || g.scatter.is_some();
+        let fits = x.space == y.space && one_way && !alone(x) && !alone(y);
         if !fits || x.nodes.len() + y.nodes.len() > MAX_NODES || self.reaches(a, b) || self.reaches(b, a) {
             return None;
         }
@@ -455,6 +462,11 @@ impl<'g> Planner<'g> {
             group.reduced = axes;
         } else if data.op.class() == Class::Dot {
             group = self.dot_group(node);
+        } else if data.op.class() == Class::Scatter {
+            let updates = self.graph.ty(data.args[1]).elements();
+            group.space = [&data.ty.dims[..], &[updates, updates]].concat();
+            group.reduced = vec![data.ty.rank(), data.ty.rank() + 1];
+            group.scatter = Some(node);
         } else {
             group.space = data.ty.dims.clone();
         }
@@ -691,6 +703,11 @@ pub(super) fn operand_coordinates(graph: &Graph, node: NodeId, group: &Group) ->
             let batch: Vec<Affine> = (0..group.rows().start).map(var).collect();
             let with = |last: [Affine; 2]| canonical(&[&batch[..], &last].concat(), &group.space);
             Some(vec![(data.args[0], with([group.row(), var(k)])), (data.args[1], with([var(k), var(k - 1)]))])
+        }
+        Class::Scatter => {
+            let rank = data.ty.rank();
+            let update: Vec<Affine> = std::iter::once(rank + 1).chain(1..rank).map(var).collect();
+            Some(vec![(data.args[0], canonical(&update, &group.space)), (data.args[1], vec![var(rank)])])
         }
         Class::Gather => {
             let at = group.place(&data.ty.dims)?;

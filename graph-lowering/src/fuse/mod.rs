@@ -14,12 +14,14 @@
 //! | [`group`] | the spaces of groups; what may join |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | `emit` | the kernel's Tile IR |
+//! | `scatter` | that of sums into rows of a table |
 //! | [`source`] | the same as `#[kernel]` source |
 
 mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
+mod scatter;
 pub mod source;
 
 pub use group::{Group, Plan, Store, plan};

@@ -102,6 +102,8 @@ pub enum Class {
     Reduce,
     /// Matrix product.
     Dot,
+    /// Sums into rows at computed places.
+    Scatter,
     /// Written part by part into one buffer.
     Assemble,
     /// Rewritten into other primitives before lowering.
