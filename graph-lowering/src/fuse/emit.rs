@@ -102,32 +102,38 @@ impl Emit<'_> {
             }
             return self.stores(|_| true);
         }
-        let after = self.after_reductions();
+        let levels = self.levels();
+        let level = |n: NodeId| levels.get(&n).copied().unwrap_or(0);
         let inner: HashSet<NodeId> = nodes.iter().copied().filter(|&n| self.in_loop(n)).collect();
-        let reductions: Vec<NodeId> = nodes.iter().copied().filter(|n| self.is_reduction(*n)).collect();
-        for &node in &nodes {
-            if !inner.contains(&node) && !after.contains(&node) {
-                self.member(node)?;
-            }
-        }
-        let mut accumulators = Vec::new();
-        for &r in &reductions {
-            let init = self.init(r)?;
-            accumulators.push(init);
-        }
+        let stored: HashSet<NodeId> = body.group.stores.iter().map(|s| s.node).collect();
         let loops: Vec<usize> = (0..body.variables.len())
             .filter(|&v| body.variables[v].reduced && body.variables[v].tiles() != 1)
             .collect();
-        let outside = self.state.clone();
-        let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n)).collect();
-        let accumulators = self.nest(&loops, accumulators, &inner)?;
-        self.state = outside;
-        for a in &accumulators {
-            self.finish_reduction(a)?;
-        }
-        for &node in &nodes {
-            if after.contains(&node) && !self.is_reduction(node) {
-                self.member(node)?;
+        // Every level goes through the rows once. What has no element for each value of a reduced variable is computed between.
+        let last = nodes.iter().map(|&n| level(n)).max().unwrap_or(0);
+        for now in 0..=last {
+            for &node in &nodes {
+                if level(node) == now && !inner.contains(&node) && !self.is_reduction(node) {
+                    self.member(node)?;
+                }
+            }
+            // A reduction is finished one level above that of its operand.
+            let reductions: Vec<NodeId> =
+                nodes.iter().copied().filter(|&n| self.is_reduction(n) && level(n) == now + 1).collect();
+            let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n) && level(*n) == now).collect();
+            if reductions.is_empty() && !inner.iter().any(|n| stored.contains(n)) {
+                continue;
+            }
+            let mut accumulators = Vec::new();
+            for &r in &reductions {
+                let init = self.init(r)?;
+                accumulators.push(init);
+            }
+            let outside = self.state.clone();
+            let accumulators = self.nest(&loops, accumulators, &inner)?;
+            self.state = outside;
+            for a in &accumulators {
+                self.finish_reduction(a)?;
             }
         }
         self.stores(|n| !inner.contains(&n))
@@ -253,29 +259,27 @@ impl Emit<'_> {
                 .is_some_and(|at| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0)))
     }
 
-    /// The group's reductions and what depends on them.
-    fn after_reductions(&self) -> HashSet<NodeId> {
+    /// How many times in a row the group's reductions must have been finished before a node is known; nothing for those before any.
+    fn levels(&self) -> HashMap<NodeId, usize> {
         let (graph, group) = (&self.body.graph, &self.body.group);
-        let mut after = HashSet::new();
+        let mut levels: HashMap<NodeId, usize> = HashMap::new();
         for &node in &group.nodes {
             let mut seen = HashSet::new();
             let mut stack = graph.nodes[node].args.clone();
-            let mut found = self.is_reduction(node);
+            let mut level = 0;
             while let Some(a) = stack.pop() {
                 if !seen.insert(a) {
                     continue;
                 }
                 if group.nodes.contains(&a) {
-                    found |= after.contains(&a);
+                    level = level.max(levels.get(&a).copied().unwrap_or(0));
                 } else if !group.leaves.contains(&a) {
                     stack.extend(&graph.nodes[a].args);
                 }
             }
-            if found {
-                after.insert(node);
-            }
+            levels.insert(node, level + usize::from(self.is_reduction(node)));
         }
-        after
+        levels
     }
 
     // ---- tiles ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 use super::kernel::Uses;
 use super::map::{self, Affine};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, NodeId, TensorType};
 use crate::prim::assemble::Place;
 use crate::prim::reduce::kept_dims;
 use crate::prim::{Class, Op};
@@ -144,6 +144,8 @@ struct Planner<'g> {
     users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
+    /// Pointwise nodes that are computed anew in kernels that do not have them, rather than stored and read.
+    anew: Vec<bool>,
     groups: Vec<Option<Group>>,
     member: BTreeMap<NodeId, usize>,
     /// For assembled tensors: the groups that write their parts.
@@ -162,6 +164,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         row_limit,
         users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
+        anew: if fusion { anew(graph) } else { vec![false; graph.nodes.len()] },
         groups: Vec::new(),
         member: BTreeMap::new(),
         writers: BTreeMap::new(),
@@ -208,15 +211,18 @@ impl<'g> Planner<'g> {
         }
     }
 
-    /// What reading `node` at coordinates `at` reads from memory or from the group.
-    fn reads(&self, node: NodeId, at: &[Affine], space: &[usize], out: &mut BTreeSet<Read>) {
-        if !self.is_free(node) {
+    /// What reading `node` at coordinates `at` reads from memory or from the group. With `anew`, what is cheaper to compute again
+    /// than to read is not read.
+    fn reads(&self, node: NodeId, at: &[Affine], group: &Group, anew: bool, out: &mut BTreeSet<Read>) {
+        let space = &group.space;
+        let again = anew && self.anew[node.index()] && !group.nodes.contains(&node);
+        if !again && !self.is_free(node) {
             out.insert(Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
             return;
         }
         match step(self.graph, node, at, space) {
             Step::Made => {}
-            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, space, out)),
+            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, group, anew, out)),
             // A reshape that is not affine is read as another shape of its operand's buffer.
             Step::Stored(root) => {
                 out.insert(Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
@@ -233,8 +239,10 @@ impl<'g> Planner<'g> {
             let (table, at) = operands.remove(0);
             out.insert(Read { node: storage(self.graph, table), dims: self.graph.ty(table).dims.clone(), at });
         }
+        // The loops of a matrix product read its operands many times.
+        let anew = !matches!(self.op(node).class(), Class::Dot | Class::Scatter);
         for (arg, at) in operands {
-            self.reads(arg, &at, &group.space, &mut out);
+            self.reads(arg, &at, group, anew, &mut out);
         }
         Some(out)
     }
@@ -368,11 +376,15 @@ impl<'g> Planner<'g> {
                 return Err("it goes through the rows of the matrix in another way".into());
             }
         }
-        if group.looped {
+        // The kernel goes through a long row again for what depends on its reductions. If there are few rows, or these lie
+        // side by side, a kernel with more programs is faster.
+        if group.looped && group.dot.is_none() && !again(&group) {
             let inner = |at: &[Affine]| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0));
             let in_loop = reduction(self.graph, node).is_some() || inner(&at);
             if in_loop && self.after_reduction(node, &group) {
-                return Err("the row is too long for one tile, and its reduction must be finished first".into());
+                return Err(
+                    "the rows are too few, and too long for one tile: their reduction must be finished first".into()
+                );
             }
         }
         Ok(group)
@@ -383,10 +395,10 @@ impl<'g> Planner<'g> {
         let mut seen = HashSet::new();
         let mut stack = self.graph.nodes[node].args.clone();
         while let Some(a) = stack.pop() {
-            if !seen.insert(a) || !(group.nodes.contains(&a) || self.is_free(a)) {
+            if !seen.insert(a) || group.leaves.contains(&a) && !group.nodes.contains(&a) {
                 continue;
             }
-            if matches!(self.op(a).class(), Class::Reduce | Class::Dot) {
+            if group.nodes.contains(&a) && matches!(self.op(a).class(), Class::Reduce | Class::Dot) {
                 return true;
             }
             stack.extend(&self.graph.nodes[a].args);
@@ -567,8 +579,8 @@ impl<'g> Planner<'g> {
                     let space = self.graph.ty(part).dims.clone();
                     let at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
                     let mut reads = BTreeSet::new();
-                    self.reads(part, &at, &space, &mut reads);
                     let mut group = Group { space, ..Group::default() };
+                    self.reads(part, &at, &group, true, &mut reads);
                     for read in reads {
                         self.ensure_stored(read.node)?;
                         group.leaves.insert(read.node);
@@ -643,6 +655,58 @@ fn cheap(graph: &Graph) -> Vec<bool> {
         cheap.push(node.op.class() == Class::Pointwise && (own.is_some() || widening));
     }
     cheap
+}
+
+/// Rows from which on a kernel of looped rows has enough programs.
+const MANY_ROWS: usize = 128;
+
+/// May a kernel with rows too long for one tile go through them several times?
+fn again(group: &Group) -> bool {
+    let rows: usize = kept_dims(&group.space, &group.reduced).iter().product();
+    rows >= MANY_ROWS && group.reduced.last() == Some(&(group.space.len() - 1))
+}
+
+/// Pointwise nodes that read no more bytes when computed again than they have: a few operations on one large tensor (or on two
+/// of half its bytes) and on small ones. Kernels that do not compute them anyway do it again, and nobody stores them.
+fn anew(graph: &Graph) -> Vec<bool> {
+    const MOST_OPERATIONS: u32 = 16;
+    const MOST_LEAVES: usize = 5;
+    // A tensor with so many times fewer elements counts for nothing.
+    const SMALL: usize = 8;
+    struct Cone {
+        operations: u32,
+        leaves: BTreeSet<NodeId>,
+    }
+    let mut cones: Vec<Option<Cone>> = Vec::with_capacity(graph.nodes.len());
+    for (_, node) in graph.nodes.iter() {
+        if node.op.class() != Class::Pointwise {
+            cones.push(None);
+            continue;
+        }
+        let mut cone = Cone { operations: 1, leaves: BTreeSet::new() };
+        for &a in &node.args {
+            let mut source = a;
+            while graph.nodes[source].op.class() == Class::View {
+                source = graph.nodes[source].args[0];
+            }
+            match (&cones[source.index()], graph.nodes[source].op.class()) {
+                (Some(inner), _) => {
+                    cone.operations += inner.operations;
+                    cone.leaves.extend(&inner.leaves);
+                }
+                (None, Class::Create) => {}
+                (None, _) => {
+                    cone.leaves.insert(source);
+                }
+            }
+        }
+        let elements = node.ty.elements();
+        let large = cone.leaves.iter().map(|&l| graph.ty(l)).filter(|t| t.elements() * SMALL > elements);
+        let read: usize = large.map(TensorType::bytes).sum();
+        let fits = cone.operations <= MOST_OPERATIONS && cone.leaves.len() <= MOST_LEAVES && read <= node.ty.bytes();
+        cones.push(fits.then_some(cone));
+    }
+    cones.into_iter().map(|c| c.is_some()).collect()
 }
 
 /// How a node that no group has is read.
