@@ -322,11 +322,6 @@ fn join_variables(group: &Group, uses: &Uses) -> Joined {
 fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     let cpu = device.info().kind == DeviceKind::Cpu;
     let power = |extent: usize, most: usize| extent.next_power_of_two().min(most).max(1);
-    let contiguous: BTreeSet<usize> = body
-        .params
-        .iter()
-        .flat_map(|p| p.variables.iter().zip(&p.strides).filter(|(_, s)| **s == 1).map(|(&v, _)| v))
-        .collect();
     let count = body.variables.len();
     if let Some(dot) = body.group.dot {
         let extents = [count - 3, count - 1, count - 2].map(|v| body.variables[v].extent);
@@ -348,8 +343,13 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
-    let columns =
-        kept.last().is_some_and(|v| contiguous.contains(v)) && !reduced.iter().any(|v| contiguous.contains(v));
+    // Neighbours in memory should be neighbours in a tile: those along the rows, or those of several columns. The most elements
+    // decide, since a vector beside a matrix may lie in either way.
+    let neighbours = |v: &usize| -> usize {
+        let along = |p: &&Param| p.variables.iter().zip(&p.strides).any(|(u, s)| u == v && *s == 1);
+        body.params.iter().filter(along).map(|p| p.dims.iter().product::<usize>()).sum()
+    };
+    let columns = kept.last().map_or(0, neighbours) > reduced.iter().map(neighbours).sum();
     if body.group.looped {
         if let Some(&last) = reduced.last() {
             body.variables[last].tile = power(body.variables[last].extent, if columns { 64 } else { budget });
