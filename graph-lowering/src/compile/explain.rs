@@ -15,6 +15,12 @@ pub struct Explanation {
     pub device: String,
     /// Bytes that the last graph's kernels read and write.
     pub bytes: u64,
+    /// What the last graph is made fast for: see [`super::Mode`].
+    pub mode: &'static str,
+    /// Memory for the values between the kernels of the last graph.
+    pub memory: MemoryUse,
+    /// What tuning chose for the kernels of the last graph; empty if they were not tuned.
+    pub tuned: Vec<String>,
     /// The kernels of the last graph, in order.
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
@@ -25,6 +31,17 @@ pub struct Explanation {
     pub recompiles: Vec<String>,
     /// Why functions could not be captured.
     pub breaks: Vec<String>,
+}
+
+/// Bytes of memory for what one kernel leaves to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryUse {
+    /// As planned: values that are not needed at the same time share memory.
+    pub planned: usize,
+    /// If each value had its own.
+    pub separate: usize,
+    /// The most that is needed at the same time.
+    pub least: usize,
 }
 
 /// One generated kernel.
@@ -49,6 +66,12 @@ impl fmt::Display for Explanation {
             "{} graphs; the last: {} primitives in {} kernels on {}, {} bytes moved",
             self.graphs, self.primitives, self.kernels, self.device, self.bytes
         )?;
+        let m = self.memory;
+        writeln!(
+            f,
+            "mode {}; values between kernels in {} bytes ({} if each had its own, {} at the same time)",
+            self.mode, m.planned, m.separate, m.least
+        )?;
         for (i, k) in self.groups.iter().enumerate() {
             writeln!(f, "kernel {i}: {} ({} programs)", k.name, k.programs)?;
             for p in &k.primitives {
@@ -56,6 +79,7 @@ impl fmt::Display for Explanation {
             }
         }
         for (title, lines) in [
+            ("tuned", &self.tuned),
             ("not fused", &self.refusals),
             ("guards", &self.guards),
             ("recompiled for", &self.recompiles),

@@ -218,6 +218,11 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         body.stores.push(index);
     }
     let options = choose_tiles(&mut body, device);
+    finish(body, options)
+}
+
+/// The kernel of a body whose variables have their tiles.
+fn finish(body: Body, options: LaunchOptions) -> Result<Kernel> {
     let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
 
     let body = Arc::new(body);
@@ -368,7 +373,7 @@ fn kernel_name(graph: &Graph, group: &Group) -> String {
 }
 
 /// Names of kernels and parameters live as long as the process, as those of `#[kernel]` functions do; each is kept once.
-fn intern(name: &str) -> &'static str {
+pub(super) fn intern(name: &str) -> &'static str {
     static NAMES: LazyLock<Mutex<HashMap<String, &'static str>>> = LazyLock::new(Mutex::default);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {
@@ -379,7 +384,52 @@ fn intern(name: &str) -> &'static str {
     leaked
 }
 
+/// What of a kernel may be chosen without changing what it computes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tiling {
+    /// The tile of each variable: powers of two.
+    pub tiles: Vec<usize>,
+    /// Warps and stages.
+    pub options: LaunchOptions,
+}
+
 impl Kernel {
+    /// Its loop variables.
+    pub fn variables(&self) -> &[Variable] {
+        &self.body.variables
+    }
+
+    /// Does it loop over tiles of what it reduces?
+    pub fn is_looped(&self) -> bool {
+        self.body.group.looped
+    }
+
+    /// Is there a matrix product in it? The last three variables are then its rows, `k` and its columns.
+    pub fn has_dot(&self) -> bool {
+        self.body.group.dot.is_some()
+    }
+
+    /// How it is tiled.
+    pub fn tiling(&self) -> Tiling {
+        Tiling { tiles: self.body.variables.iter().map(|v| v.tile).collect(), options: self.options }
+    }
+
+    /// The same kernel tiled otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for tiles that do not fit the variables: one for each, powers of two, all of what is reduced at
+    /// once in one tile.
+    pub fn tiled(&self, tiling: &Tiling) -> Result<Self> {
+        let mut body = Body::clone(&self.body);
+        let whole = !body.group.looped && body.group.dot.is_none();
+        let fits = |(v, &tile): (&Variable, &usize)| tile.is_power_of_two() && !(whole && v.reduced && tile < v.extent);
+        if tiling.tiles.len() != body.variables.len() || !body.variables.iter().zip(&tiling.tiles).all(fits) {
+            return Err(Error::Internal(format!("the tiles {:?} do not fit kernel {}", tiling.tiles, body.name)));
+        }
+        body.variables.iter_mut().zip(&tiling.tiles).for_each(|(v, &tile)| v.tile = tile);
+        finish(body, tiling.options)
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.body.name

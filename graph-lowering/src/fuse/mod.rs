@@ -15,11 +15,13 @@
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | `emit` | the kernel's Tile IR |
 //! | [`source`] | the same as `#[kernel]` source |
+//! | [`tune`] | tiles chosen by measuring |
 
 mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
 pub mod source;
+pub mod tune;
 
 pub use group::{Group, Plan, Store, plan};
