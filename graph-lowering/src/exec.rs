@@ -152,8 +152,9 @@ impl Executable {
         for p in &kernel.params {
             let buffer = buffers.get(&p.node).ok_or_else(|| Error::Internal(format!("{} has no buffer", p.node)))?;
             let arg = KernelArg::from_memory(buffer.memory(), p.dtype, p.offset, &p.dims, &p.strides, p.access)?;
-            args.push((p.name, arg));
+            args.push((p.name, if p.varies { arg.coarse() } else { arg }));
         }
+        args.extend(kernel.numbers.iter().map(|n| (n.name, KernelArg::from_constant(n.dtype, n.value))));
         Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options).on(&self.device).launch()?;
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Options of `compile`.
 
+use super::dynamic::Dynamic;
 use crate::error::{Error, Result};
 
 /// How a function is compiled. Mistakes in names are reported by `compile`.
@@ -9,15 +10,23 @@ pub struct Options {
     device: Option<String>,
     fullgraph: bool,
     fusion: bool,
+    dynamic: Dynamic,
     mistake: Option<String>,
 }
 
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 5] = ["backend", "device", "fullgraph", "fusion", "mode"];
+const NAMES: [&str; 6] = ["backend", "device", "dynamic", "fullgraph", "fusion", "mode"];
 
 impl Default for Options {
     fn default() -> Self {
-        Self { backend: "tilewright".into(), device: None, fullgraph: false, fusion: true, mistake: None }
+        Self {
+            backend: "tilewright".into(),
+            device: None,
+            fullgraph: false,
+            fusion: true,
+            dynamic: Dynamic::Auto,
+            mistake: None,
+        }
     }
 }
 
@@ -55,7 +64,14 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `fullgraph`, `fusion`, `mode`.
+    /// Are extents parameters of kernels? By default those that have been seen to differ from call to call.
+    #[must_use]
+    pub fn dynamic(mut self, dynamic: Dynamic) -> Self {
+        self.dynamic = dynamic;
+        self
+    }
+
+    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -66,6 +82,10 @@ impl Options {
         let problem = match (name, flag) {
             ("backend", _) => return self.backend(value),
             ("device", _) => return self.device(value),
+            ("dynamic", _) => match Dynamic::named(value) {
+                Some(dynamic) => return self.dynamic(dynamic),
+                None => unknown("value of option `dynamic`:", value, &Dynamic::NAMES),
+            },
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
             ("fullgraph" | "fusion", None) => format!("option `{name}` is `on` or `off`, not `{value}`"),
@@ -92,6 +112,10 @@ impl Options {
 
     pub(super) fn is_fullgraph(&self) -> bool {
         self.fullgraph
+    }
+
+    pub(super) fn is_dynamic(&self) -> Dynamic {
+        self.dynamic
     }
 
     /// Are primitives to be fused?
@@ -140,6 +164,9 @@ mod tests {
         assert!(e.contains("`on` or `off`"), "{e}");
         let e = Options::new().set("mode", "max-autotune").check().unwrap_err().to_string();
         assert!(e.contains("does not exist"), "{e}");
+        let e = Options::new().set("dynamic", "allways").check().unwrap_err().to_string();
+        assert!(e.contains("unknown value of option `dynamic`: `allways`; did you mean `always`?"), "{e}");
+        assert_eq!(Options::new().set("dynamic", "never"), Options::new().dynamic(Dynamic::Never));
         assert_eq!(Options::new().set("fusion", "off"), Options::new().fusion(false));
     }
 }
