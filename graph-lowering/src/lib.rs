@@ -36,7 +36,7 @@ pub mod prim;
 pub mod tensor;
 
 pub use autodiff::{grad, value_and_grad, vjp};
-pub use compile::{Compiled, Explanation, Mode, Options, compile, disable, list_backends};
+pub use compile::{Compiled, Dynamic, Explanation, Mode, Options, compile, disable, list_backends};
 pub use error::{Error, Result};
 pub use literal::{Literal, Number};
 pub use tensor::{Reduction, Structure, Tensor};

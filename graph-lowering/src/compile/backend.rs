@@ -8,6 +8,7 @@ use crate::graph::{Graph, interpret::interpret};
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use tilewright_runtime::Device;
 
@@ -29,6 +30,10 @@ pub trait Program: Send + Sync {
     /// # Errors
     /// What the device says.
     fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// A number for each of its kernels, the same for the same kernel.
+    fn identities(&self) -> Vec<u64> {
+        Vec::new()
+    }
     /// Adds what there is to say of it.
     fn explain(&self, _: &mut Explanation) {}
 }
@@ -185,6 +190,15 @@ impl Program for OnDevice {
             Runner::Bound(b) => b.run(&args)?,
         };
         Ok(results.into_iter().map(|d| Tensor(Repr::Device(d))).collect())
+    }
+
+    fn identities(&self) -> Vec<u64> {
+        let identity = |k: &crate::fuse::kernel::Kernel| {
+            let mut h = DefaultHasher::new();
+            (&k.def.id, &k.options).hash(&mut h);
+            h.finish()
+        };
+        self.runner.executable().kernels().iter().map(identity).collect()
     }
 
     fn explain(&self, out: &mut Explanation) {

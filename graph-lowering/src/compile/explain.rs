@@ -7,6 +7,12 @@ use std::fmt;
 pub struct Explanation {
     /// Graphs captured so far.
     pub graphs: usize,
+    /// Kernels generated for these graphs.
+    pub generated: usize,
+    /// Kernels of these graphs that had been generated for an earlier one.
+    pub reused: usize,
+    /// Which extents of the last arguments are parameters of kernels. Equal ones have one name.
+    pub dynamic: Vec<String>,
     /// Primitives of the last graph.
     pub primitives: usize,
     /// Kernels of the last graph: launches of one call.
@@ -25,9 +31,9 @@ pub struct Explanation {
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
     pub refusals: Vec<String>,
-    /// What each graph was captured for.
+    /// What each graph was captured for; the last 64.
     pub guards: Vec<String>,
-    /// Why graphs after the first were captured.
+    /// Why graphs after the first were captured; the last 64.
     pub recompiles: Vec<String>,
     /// Why functions could not be captured.
     pub breaks: Vec<String>,
@@ -63,8 +69,8 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} graphs; the last: {} primitives in {} kernels on {}, {} bytes moved",
-            self.graphs, self.primitives, self.kernels, self.device, self.bytes
+            "{} graphs, {} kernels generated, {} reused; the last: {} primitives in {} kernels on {}, {} bytes moved",
+            self.graphs, self.generated, self.reused, self.primitives, self.kernels, self.device, self.bytes
         )?;
         let m = self.memory;
         writeln!(
@@ -80,6 +86,7 @@ impl fmt::Display for Explanation {
         }
         for (title, lines) in [
             ("tuned", &self.tuned),
+            ("dynamic", &self.dynamic),
             ("not fused", &self.refusals),
             ("guards", &self.guards),
             ("recompiled for", &self.recompiles),

@@ -1,5 +1,6 @@
 //! Options of `compile`.
 
+use super::dynamic::Dynamic;
 use crate::error::{Error, Result};
 use crate::fuse::tune::Tuning;
 use std::path::PathBuf;
@@ -57,6 +58,7 @@ pub struct Options {
     mode: Mode,
     tuning_budget: Duration,
     tuning_store: Option<PathBuf>,
+    dynamic: Dynamic,
     mistake: Option<String>,
 }
 
@@ -64,7 +66,8 @@ pub struct Options {
 const TUNING_BUDGET: Duration = Duration::from_secs(120);
 
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 7] = ["backend", "device", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
+const NAMES: [&str; 8] =
+    ["backend", "device", "dynamic", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
 
 impl Default for Options {
     fn default() -> Self {
@@ -76,6 +79,7 @@ impl Default for Options {
             mode: Mode::Default,
             tuning_budget: TUNING_BUDGET,
             tuning_store: None,
+            dynamic: Dynamic::Auto,
             mistake: None,
         }
     }
@@ -144,8 +148,15 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or `2m`),
-    /// `tuning_store`.
+    /// Are extents parameters of kernels? By default those that have been seen to differ from call to call.
+    #[must_use]
+    pub fn dynamic(mut self, dynamic: Dynamic) -> Self {
+        self.dynamic = dynamic;
+        self
+    }
+
+    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or
+    /// `2m`), `tuning_store`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -156,6 +167,10 @@ impl Options {
         let problem = match (name, flag) {
             ("backend", _) => return self.backend(value),
             ("device", _) => return self.device(value),
+            ("dynamic", _) => match Dynamic::named(value) {
+                Some(dynamic) => return self.dynamic(dynamic),
+                None => unknown("value of option `dynamic`:", value, &Dynamic::NAMES),
+            },
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
             ("fullgraph" | "fusion", None) => format!("option `{name}` is `on` or `off`, not `{value}`"),
@@ -202,6 +217,10 @@ impl Options {
 
     pub(super) fn is_fullgraph(&self) -> bool {
         self.fullgraph
+    }
+
+    pub(super) fn is_dynamic(&self) -> Dynamic {
+        self.dynamic
     }
 
     /// Are primitives to be fused?
@@ -275,6 +294,9 @@ mod tests {
             let e = Options::new().set("tuning_budget", text).check().unwrap_err().to_string();
             assert!(e.contains("is a time such as"), "{e}");
         }
+        let e = Options::new().set("dynamic", "allways").check().unwrap_err().to_string();
+        assert!(e.contains("unknown value of option `dynamic`: `allways`; did you mean `always`?"), "{e}");
+        assert_eq!(Options::new().set("dynamic", "never"), Options::new().dynamic(Dynamic::Never));
         assert_eq!(Options::new().set("fusion", "off"), Options::new().fusion(false));
     }
 }

@@ -16,7 +16,7 @@ use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
-use tilewright_runtime::{Buffer, Device, DeviceKind, KernelArg, Launch, Memory};
+use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
 
 /// A tensor in a device's memory.
 #[derive(Clone, Debug)]
@@ -272,15 +272,15 @@ impl Executable {
             if kernel.grid == 0 {
                 continue;
             }
-            let mut args = Vec::with_capacity(kernel.params.len());
+            let mut places = Vec::with_capacity(kernel.params.len());
             for (p, &home) in kernel.params.iter().zip(homes) {
                 let memory = buffers.memory(home);
                 let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
                 let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
-                let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
-                args.push((p.name, arg));
+                places.push((memory, start));
             }
-            let launch = Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options);
+            let launch =
+                Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
             each(&launch.on(&self.device), homes)?;
         }
         Ok(())

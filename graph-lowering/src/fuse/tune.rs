@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tilewright_autotune::{Bucket, Choice, Config, Dims, Mode, Settings, Space, Store, Tunable, Tuner};
 use tilewright_compiler::DType;
-use tilewright_runtime::{Buffer, Device, KernelArg, Launch};
+use tilewright_runtime::{Buffer, Device, Launch};
 
 /// Most elements of a kernel's tile on a GPU; the interpreter takes [`MOST_ON_CPU`].
 const MOST_ELEMENTS: usize = 1 << 14;
@@ -151,12 +151,8 @@ fn choose(
             let message = e.to_string();
             tilewright_runtime::Error::Arguments { kernel: kernel.name().to_owned(), message }
         })?;
-        let mut args = Vec::with_capacity(tiled.params.len());
-        for p in &tiled.params {
-            let memory = buffers[&p.node].memory();
-            args.push((p.name, KernelArg::from_memory(memory, p.dtype, p.offset, &p.dims, &p.strides, p.access)?));
-        }
-        Ok(Launch::new(tiled.def.clone(), args).grid([tiled.grid]).options(tiled.options).on(device))
+        let places: Vec<_> = tiled.params.iter().map(|p| (buffers[&p.node].memory(), 0)).collect();
+        Ok(Launch::new(tiled.def.clone(), tiled.args(&places)?).grid([tiled.grid]).options(tiled.options).on(device))
     })
 }
 

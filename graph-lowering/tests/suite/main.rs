@@ -5,6 +5,7 @@ extern crate tilewright_runtime as tilewright;
 
 mod capture;
 mod common;
+mod dynamic;
 mod fuzz;
 mod generated;
 mod golden;
