@@ -202,6 +202,10 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         stores.push((store, place));
     }
 
+    if group.scatter.is_some() {
+        // The row's number is looked for, so it stays a variable of its own.
+        uses.others.insert(canonical(&[Affine::variable(0)], &group.space).remove(0));
+    }
     let (variables, last_of) = join_variables(group, &uses, &varying::space(graph, group));
     let mut body = Body {
         graph: graph.clone(),
@@ -366,6 +370,15 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         return config.options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
+    if body.group.scatter.is_some() {
+        // Both variables of the updates are there, since there are at least two; then one program has a part of one row.
+        body.variables[count - 2].tile = power(&body.variables[count - 2], budget);
+        for v in (0..count - 2).rev().filter(|v| Some(v) != body.last_of.get(&0)) {
+            body.variables[v].tile = power(&body.variables[v], budget);
+            budget = (budget / body.variables[v].tile).max(1);
+        }
+        return LaunchOptions { num_warps: if cpu { 1 } else { 4 }, num_stages: 1 };
+    }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
     let columns =
@@ -435,6 +448,11 @@ impl Kernel {
         self.body.group.looped
     }
 
+    /// May its variables have other tiles? Those of a sum into rows are what it is.
+    pub(super) fn is_tileable(&self) -> bool {
+        self.body.group.scatter.is_none()
+    }
+
     /// Is there a matrix product in it? The last three variables are then its rows, `k` and its columns.
     pub fn has_dot(&self) -> bool {
         self.body.group.dot.is_some()
@@ -486,6 +504,27 @@ impl Kernel {
         }
         args.extend(self.numbers.iter().map(|n| (n.name, KernelArg::from_constant(n.dtype, n.value))));
         Ok(args)
+    }
+
+    /// Bytes it reads and writes, if each element of a view is moved once. Of a table as many as are looked up.
+    pub fn bytes(&self) -> u64 {
+        let tables: BTreeSet<usize> = self.body.tables.values().copied().collect();
+        let graph = &self.body.graph;
+        let gathers = self.nodes().filter(|&n| graph.nodes[n].op.class() == Class::Gather);
+        let looked_up: usize = gathers.map(|n| graph.ty(n).bytes()).sum();
+        let views = self.params.iter().enumerate().filter(|(i, _)| !tables.contains(i));
+        let moved: usize = views.map(|(_, p)| p.dims.iter().product::<usize>() * p.dtype.bytes()).sum();
+        (moved + looked_up) as u64
+    }
+
+    /// Operations on elements.
+    pub fn flops(&self) -> u64 {
+        let graph = &self.body.graph;
+        let cost = |n: NodeId| {
+            let args: Vec<_> = graph.nodes[n].args.iter().map(|&a| graph.ty(a)).collect();
+            graph.nodes[n].op.cost(&args, graph.ty(n)).flops
+        };
+        self.nodes().map(cost).sum()
     }
 
     /// Its Tile IR when nothing is known of the arguments.

@@ -15,6 +15,7 @@
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
+//! | `scatter` | that of sums into rows of a table |
 //! | [`source`] | the same as `#[kernel]` source |
 //! | [`tune`] | tiles chosen by measuring |
 
@@ -22,6 +23,7 @@ mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
+mod scatter;
 pub mod source;
 pub mod tune;
 pub mod varying;

@@ -28,11 +28,12 @@ pub fn decompose(graph: &Graph) -> Result<Graph> {
 }
 
 fn needs(graph: &Graph, node: &crate::graph::Node) -> bool {
-    use crate::prim::{Class, Op};
+    use crate::prim::{Class, Op, ScatterAdd};
     use tilewright_compiler::tile::rules::dot_accumulator;
     match node.op.class() {
         Class::Composite => true,
         Class::Reduce => matches!(&node.op, Op::Reduce(r) if r.is_split(graph.ty(node.args[0]))),
+        Class::Scatter => ScatterAdd::is_rewritten(graph.ty(node.args[1])),
         Class::Dot => dot_accumulator(graph.ty(node.args[0]).dtype).is_none(),
         _ => false,
     }
