@@ -21,6 +21,21 @@ pub struct AttentionTiles {
     pub scale: f32,
 }
 
+impl AttentionTiles {
+    /// For tensors of these widths, scores multiplied by `scale`, `1 / sqrt(width)` if not given.
+    pub fn new(config: AttentionConfig, how: Attention, width: usize, value_width: usize) -> Self {
+        let of = |extent: usize| extent.next_power_of_two().max(16);
+        Self {
+            bm: config.bm,
+            bn: config.bn,
+            width: of(width),
+            value_width: of(value_width),
+            causal: how.causal,
+            scale: how.scale.unwrap_or(1.0 / (width as f64).sqrt()) as f32,
+        }
+    }
+}
+
 /// What is known of a tile's rows after some of the keys.
 #[derive(Clone, Copy, Carry)]
 struct Rows {
@@ -90,13 +105,13 @@ fn include<T: Float + DotElement, M: Element>(o: &Operands<T, M>, r: Rows, j0: T
 /// A tile of queries against all the keys that they see.
 #[device_fn]
 #[allow(clippy::too_many_arguments)]
-fn attend<T: Float + DotElement, M: Element>(
+pub(crate) fn attend<T: Float + DotElement, M: Element>(
     q: In<T, 4>,
     k: In<T, 4>,
     v: In<T, 4>,
     mask: Option<In<M, 4>>,
-    out: Out<T, 4>,
-    lse: Option<Out<f32, 3>>,
+    outs: &[Out<T, 4>],
+    lses: &[Out<f32, 3>],
     tiles: AttentionTiles,
 ) {
     let AttentionTiles { bm, bn, width, value_width, causal, scale } = tiles;
@@ -135,9 +150,11 @@ fn attend<T: Float + DotElement, M: Element>(
     }
     // A query that sees nothing gives zeros.
     let total = where_(r.total == 0.0, 1.0, r.total);
-    let y = (r.acc * (1.0 / total)).to::<T>();
-    out.store([b, h, m0, 0], reshape(y, [1, 1, bm, value_width]));
-    if let Some(lse) = lse {
+    let y = reshape((r.acc * (1.0 / total)).to::<T>(), [1, 1, bm, value_width]);
+    for out in outs {
+        out.store([b, h, m0, 0], y);
+    }
+    for lse in lses {
         let most = if comptime(o.scale_first) { r.most } else { r.most * o.scale };
         let l = where_(r.total == 0.0, -inf(), (most + log2(total)) * LN_2);
         lse.store([b, h, m0], reshape(l, [1, 1, bm]));
@@ -153,7 +170,7 @@ pub fn attention_tiled<T: Float + DotElement>(
     out: Out<T, 4>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, None::<In<f32, 4>>, out, None, tiles);
+    attend(q, k, v, None::<In<f32, 4>>, &[out], &[], tiles);
 }
 
 /// [`attention_tiled()`] that also stores the logarithm of each query's sum of exponentials.
@@ -166,7 +183,7 @@ pub fn attention_lse<T: Float + DotElement>(
     lse: Out<f32, 3>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, None::<In<f32, 4>>, out, Some(lse), tiles);
+    attend(q, k, v, None::<In<f32, 4>>, &[out], &[lse], tiles);
 }
 
 /// [`attention_tiled()`] with a mask.
@@ -179,7 +196,7 @@ pub fn attention_masked<T: Float + DotElement, M: Element>(
     out: Out<T, 4>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, Some(mask), out, None, tiles);
+    attend(q, k, v, Some(mask), &[out], &[], tiles);
 }
 
 /// [`attention_lse()`] with a mask.
@@ -193,7 +210,7 @@ pub fn attention_masked_lse<T: Float + DotElement, M: Element>(
     lse: Out<f32, 3>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, Some(mask), out, Some(lse), tiles);
+    attend(q, k, v, Some(mask), &[out], &[lse], tiles);
 }
 
 /// Tile sizes and options of [`attention_tiled()`] and its kin.
@@ -223,7 +240,23 @@ impl AttentionConfig {
             (DeviceKind::Cuda, true, ..=128) => Self::new(128, 64, 4, 2),
             (DeviceKind::Cuda, true, _) => Self::new(64, 32, 4, 2),
             (DeviceKind::Cuda, false, ..=64) => Self::new(64, 32, 4, 1),
-            _ => Self::new(32, 32, 4, 1),
+            (_, _, ..=64) => Self::new(32, 32, 4, 1),
+            // More would be much code, which software devices take long to compile.
+            _ => Self::new(16, 32, 4, 1),
+        };
+        best.clamped(queries, keys)
+    }
+
+    /// The same for the gradients, whose kernels hold twice as many scores, and for keys and values two sums.
+    pub fn backward(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
+        let half = matches!(dtype, DType::F16 | DType::BF16);
+        let best = match (kind, half, width) {
+            (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
+            (DeviceKind::Cuda, true, ..=64) => Self::new(64, 64, 4, 2),
+            (DeviceKind::Cuda, true, ..=128) => Self::new(64, 64, 4, 1),
+            (DeviceKind::Cuda, true, _) => Self::new(32, 32, 4, 1),
+            (_, _, ..=64) => Self::new(32, 32, 4, 1),
+            _ => Self::new(16, 16, 4, 1),
         };
         best.clamped(queries, keys)
     }
@@ -232,8 +265,6 @@ impl AttentionConfig {
     fn clamped(mut self, queries: usize, keys: usize) -> Self {
         let fit = |tile: usize, extent: usize| tile.min(extent.next_power_of_two().max(16));
         (self.bm, self.bn) = (fit(self.bm, queries), fit(self.bn, keys));
-        // A warp takes at least 16 queries.
-        self.options.num_warps = self.options.num_warps.min((self.bm / 16) as u32);
         self
     }
 }
@@ -318,15 +349,7 @@ pub fn attention_with<'a, T: Float + DotElement + Element, M: Element>(
             ),
         });
     }
-    let of = |extent: usize| extent.next_power_of_two().max(16);
-    let tiles = AttentionTiles {
-        bm: config.bm,
-        bn: config.bn,
-        width: of(width),
-        value_width: of(value_width),
-        causal: how.causal,
-        scale: how.scale.unwrap_or(1.0 / (width as f64).sqrt()) as f32,
-    };
+    let tiles = AttentionTiles::new(config, how, width, value_width);
     let launch = match (mask, lse) {
         (None, None) => attention_tiled(q, k, v, out, tiles),
         (None, Some(lse)) => attention_lse(q, k, v, out, lse, tiles),

@@ -69,9 +69,7 @@ pub fn attention(
     mask: impl Fn(usize, usize, usize, usize) -> f64,
 ) -> (Vec<f64>, Vec<f64>) {
     let (mut out, mut lse) = (Vec::new(), Vec::new());
-    for (b, h, i) in
-        (0..d.batch).flat_map(|b| (0..d.heads).flat_map(move |h| (0..d.queries).map(move |i| (b, h, i))))
-    {
+    for (b, h, i) in (0..d.batch).flat_map(|b| (0..d.heads).flat_map(move |h| (0..d.queries).map(move |i| (b, h, i)))) {
         let kv = b * d.kv_heads + h * d.kv_heads / d.heads;
         let q_row = &q[((b * d.heads + h) * d.queries + i) * d.width..][..d.width];
         let scores: Vec<f64> = (0..d.keys)

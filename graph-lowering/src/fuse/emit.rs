@@ -23,6 +23,9 @@ const GROUP_ROWS: i64 = 8;
 
 /// Builds the kernel's IR for what is known of its arguments.
 pub(super) fn function(body: &Body, spec: &Specialization) -> Result<Function> {
+    if let Some(kernel) = &body.attention {
+        return super::attention::function(kernel, body, spec);
+    }
     let mut b = Builder::new(body.name);
     b.set_fp_fusion(spec.fp_fusion);
     let mut flat = 0;

@@ -1,7 +1,7 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
 use super::map::{Affine, linear};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, strides};
@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
 use tilewright_compiler::error::Error as CompilerError;
-use tilewright_kernels::MatmulConfig;
+use tilewright_kernels::{AttentionKernel, MatmulConfig};
 use tilewright_runtime::{Access, Device, DeviceKind, Options as LaunchOptions};
 
 /// A loop variable of a kernel.
@@ -89,6 +89,8 @@ pub(super) struct Body {
     pub tables: HashMap<NodeId, usize>,
     /// The parameter of each store.
     pub stores: Vec<usize>,
+    /// The library's kernel, if this is attention.
+    pub attention: Option<AttentionKernel>,
 }
 
 impl Body {
@@ -163,6 +165,9 @@ impl Uses {
 /// # Errors
 /// A broken invariant.
 pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
+    if let Some(attention) = &group.attention {
+        return attention.kernel(graph, group, device);
+    }
     let mut uses = Uses::of(graph, group);
     let broken = |what: &str| Error::Internal(what.to_owned());
     let mut stores = Vec::new();
@@ -172,18 +177,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         if !group.nodes.contains(&store.node) {
             uses.visit(graph, group, store.node, &at);
         }
-        let steps = strides(&graph.ty(store.target).dims);
-        let place = match (&store.place, &graph.nodes[store.target].op) {
-            (None, Op::Permute(p)) if store.node != store.target => {
-                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
-                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
-            }
-            (None, _) => linear(&at, dims),
-            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
-                let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
-                sum.add(&coordinate.scale(steps[i] as i64))
-            }),
-        };
+        let place = stored_at(graph, store, &at);
         uses.others.insert(place.clone());
         stores.push((store, place));
     }
@@ -199,6 +193,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         loads: HashMap::new(),
         tables: HashMap::new(),
         stores: Vec::new(),
+        attention: None,
     };
     for (node, place) in &uses.reads {
         let affine = body.affine(place);
@@ -219,7 +214,27 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
     }
     let options = choose_tiles(&mut body, device);
     let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+    finish(body, grid, options)
+}
 
+/// Where in the buffer of its target the element at coordinates `at` of a stored node goes.
+pub(super) fn stored_at(graph: &Graph, store: &Store, at: &[Affine]) -> Affine {
+    let steps = strides(&graph.ty(store.target).dims);
+    match (&store.place, &graph.nodes[store.target].op) {
+        (None, Op::Permute(p)) if store.node != store.target => {
+            let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+            p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+        }
+        (None, _) => linear(at, &graph.ty(store.node).dims),
+        (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
+            let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
+            sum.add(&coordinate.scale(steps[i] as i64))
+        }),
+    }
+}
+
+/// The kernel that `body` describes.
+pub(super) fn finish(body: Body, grid: usize, options: LaunchOptions) -> Result<Kernel> {
     let body = Arc::new(body);
     let text = emit::function(&body, &Specialization::general())?.to_string();
     let id = KernelId {
@@ -358,7 +373,7 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
 }
 
 /// A name that says what the kernel does: its first and last few primitives.
-fn kernel_name(graph: &Graph, group: &Group) -> String {
+pub(super) fn kernel_name(graph: &Graph, group: &Group) -> String {
     let mut names: Vec<String> = group.nodes.iter().map(|&n| graph.nodes[n].op.primitive().name()).collect();
     names.dedup();
     if names.len() > 6 {
@@ -368,7 +383,7 @@ fn kernel_name(graph: &Graph, group: &Group) -> String {
 }
 
 /// Names of kernels and parameters live as long as the process, as those of `#[kernel]` functions do; each is kept once.
-fn intern(name: &str) -> &'static str {
+pub(super) fn intern(name: &str) -> &'static str {
     static NAMES: LazyLock<Mutex<HashMap<String, &'static str>>> = LazyLock::new(Mutex::default);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {

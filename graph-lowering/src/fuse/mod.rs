@@ -14,8 +14,10 @@
 //! | [`group`] | the spaces of groups; what may join |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | `emit` | the kernel's Tile IR |
+//! | `attention` | attention and its gradients: groups of their own, kernels of the library |
 //! | [`source`] | the same as `#[kernel]` source |
 
+pub(crate) mod attention;
 mod emit;
 pub mod group;
 pub mod kernel;

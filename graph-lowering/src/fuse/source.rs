@@ -23,9 +23,12 @@ pub fn source(func: &Function, access: &[Access]) -> Result<String> {
         };
         let kind = if access.get(i).is_some_and(|a| a.writes()) { "Out" } else { "In" };
         params.push(format!("{}: {kind}<{dtype}, {rank}>", p.name));
-        let base = func.flat_params(i)[0];
-        s.views.insert(base, i);
-        s.names.insert(base, format!("{}.ptr()", p.name));
+        let flat = func.flat_params(i);
+        s.views.insert(flat[0], i);
+        s.names.insert(flat[0], format!("{}.ptr()", p.name));
+        for axis in 0..usize::from(rank) {
+            s.names.insert(flat[1 + axis], format!("{}.dim({axis})", p.name));
+        }
     }
     s.region(func.body)?;
     Ok(format!("#[kernel]\nfn {}({}) {{\n{}}}\n", func.name, params.join(", "), s.out))
@@ -132,6 +135,8 @@ impl Source<'_> {
                 };
                 format!("{} {sign} {}", a[0], a[1])
             }
+            Op::Fma => format!("fma({})", args(self, v)?.join(", ")),
+            Op::Permute(perm) => format!("permute({}, {perm:?})", self.name(v[0])?),
             Op::Select => format!("where_({})", args(self, v)?.join(", ")),
             Op::Cast => format!("{}.to::<{}>()", self.name(v[0])?, dtype.map_or("", DType::name)),
             Op::Broadcast => {

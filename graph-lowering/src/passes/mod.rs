@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, verify};
 use tilewright_compiler::entity::Entity;
 
-pub use decompose::decompose;
+pub use decompose::{decompose, expand_attention};
 pub use simplify::simplify;
 
 /// All passes before lowering.
