@@ -126,7 +126,7 @@ impl Executable {
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
         // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
         let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
-        let graph = Arc::new(graph);
+        let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
         let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;

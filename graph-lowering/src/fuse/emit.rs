@@ -25,6 +25,9 @@ const GROUP_ROWS: i64 = 8;
 
 /// Builds the kernel's IR for what is known of its arguments. The numbers it takes after its views depend on the body alone.
 pub(super) fn function(body: &Body, spec: &Specialization) -> Result<(Function, Vec<Number>)> {
+    if let Some(kernel) = &body.attention {
+        return super::attention::function(kernel, body, spec).map(|function| (function, vec![]));
+    }
     let mut b = Builder::new(body.name);
     b.set_fp_fusion(spec.fp_fusion);
     let mut flat = 0;

@@ -1,7 +1,7 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
 use super::map::{Affine, linear};
 use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
 use tilewright_compiler::error::Error as CompilerError;
-use tilewright_kernels::MatmulConfig;
+use tilewright_kernels::{AttentionKernel, MatmulConfig};
 use tilewright_runtime::{Access, Device, DeviceKind, KernelArg, Memory, Options as LaunchOptions};
 
 /// A loop variable of a kernel.
@@ -103,6 +103,8 @@ pub(super) struct Body {
     pub stores: Vec<usize>,
     /// Does anything in it vary? Then coefficients are parameters, too.
     pub varies: bool,
+    /// The library's kernel, if this is attention.
+    pub attention: Option<AttentionKernel>,
 }
 
 impl Body {
@@ -177,6 +179,9 @@ impl Uses {
 /// # Errors
 /// A broken invariant.
 pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
+    if let Some(attention) = &group.attention {
+        return attention.kernel(graph, group, device);
+    }
     let mut uses = Uses::of(graph, group);
     let broken = |what: &str| Error::Internal(what.to_owned());
     let mut stores = Vec::new();
@@ -186,18 +191,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         if !group.nodes.contains(&store.node) {
             uses.visit(graph, group, store.node, &at);
         }
-        let steps = strides(&graph.ty(store.target).dims);
-        let place = match (&store.place, &graph.nodes[store.target].op) {
-            (None, Op::Permute(p)) if store.node != store.target => {
-                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
-                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
-            }
-            (None, _) => linear(&at, dims),
-            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
-                let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
-                sum.add(&coordinate.scale(steps[i] as i64))
-            }),
-        };
+        let place = stored_at(graph, store, &at);
         uses.others.insert(place.clone());
         stores.push((store, place));
     }
@@ -218,6 +212,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         tables: HashMap::new(),
         stores: Vec::new(),
         varies: false,
+        attention: None,
     };
     for (node, place) in &uses.reads {
         let affine = body.affine(place);
@@ -238,12 +233,29 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         body.stores.push(index);
     }
     let options = choose_tiles(&mut body, device);
-    finish(body, options)
+    finish(body, None, options)
 }
 
-/// The kernel of a body whose variables have their tiles.
-fn finish(mut body: Body, options: LaunchOptions) -> Result<Kernel> {
-    let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+/// Where in the buffer of its target the element at coordinates `at` of a stored node goes.
+pub(super) fn stored_at(graph: &Graph, store: &Store, at: &[Affine]) -> Affine {
+    let steps = strides(&graph.ty(store.target).dims);
+    match (&store.place, &graph.nodes[store.target].op) {
+        (None, Op::Permute(p)) if store.node != store.target => {
+            let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+            p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+        }
+        (None, _) => linear(at, &graph.ty(store.node).dims),
+        (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
+            let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
+            sum.add(&coordinate.scale(steps[i] as i64))
+        }),
+    }
+}
+
+/// The kernel of a body whose variables have their tiles; its grid follows from them unless it is given.
+pub(super) fn finish(mut body: Body, grid: Option<usize>, options: LaunchOptions) -> Result<Kernel> {
+    let tiles = || body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+    let grid = grid.unwrap_or_else(tiles);
     body.varies = body.variables.iter().any(|v| v.varies) || body.params.iter().any(|p| p.varies);
     let body = Arc::new(body);
     let (function, numbers) = emit::function(&body, &Specialization::general())?;
@@ -407,7 +419,7 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
 }
 
 /// A name that says what the kernel does: its first and last few primitives.
-fn kernel_name(graph: &Graph, group: &Group) -> String {
+pub(super) fn kernel_name(graph: &Graph, group: &Group) -> String {
     let mut names: Vec<String> = group.nodes.iter().map(|&n| graph.nodes[n].op.primitive().name()).collect();
     names.dedup();
     if names.len() > 6 {
@@ -450,7 +462,7 @@ impl Kernel {
 
     /// May its variables have other tiles? Those of a sum into rows are what it is.
     pub(super) fn is_tileable(&self) -> bool {
-        self.body.group.scatter.is_none()
+        self.body.group.scatter.is_none() && self.body.attention.is_none()
     }
 
     /// Is there a matrix product in it? The last three variables are then its rows, `k` and its columns.
@@ -476,7 +488,7 @@ impl Kernel {
             return Err(Error::Internal(format!("the tiles {:?} do not fit kernel {}", tiling.tiles, body.name)));
         }
         body.variables.iter_mut().zip(&tiling.tiles).for_each(|(v, &tile)| v.tile = tile);
-        finish(body, tiling.options)
+        finish(body, None, tiling.options)
     }
 
     /// Its name.
