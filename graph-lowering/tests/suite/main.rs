@@ -11,3 +11,4 @@ mod golden;
 mod gradients;
 mod kernels;
 mod model;
+mod weights;
