@@ -26,7 +26,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Loads what [`super::Compiled::save`] has left in a folder. Only the options `backend`, `device` and `fusion` matter.
+    /// Loads what [`super::Compiled::save`] has left in a folder. The options that say how a
+    /// function is captured (`fullgraph`, `dynamic`) do not matter.
     ///
     /// # Errors
     /// [`Error::Load`] and [`Error::Verify`] for a graph that is not usable, [`Error::Weights`] for weights that are not, or

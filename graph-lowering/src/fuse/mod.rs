@@ -13,13 +13,17 @@
 //! | [`map`] | coordinates as affine functions |
 //! | [`group`] | the spaces of groups; what may join |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
+//! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
 //! | [`source`] | the same as `#[kernel]` source |
+//! | [`tune`] | tiles chosen by measuring |
 
 mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
 pub mod source;
+pub mod tune;
+pub mod varying;
 
 pub use group::{Group, Plan, Store, plan};

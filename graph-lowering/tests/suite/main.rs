@@ -5,10 +5,12 @@ extern crate tilewright_runtime as tilewright;
 
 mod capture;
 mod common;
+mod dynamic;
 mod fuzz;
 mod generated;
 mod golden;
 mod gradients;
 mod kernels;
 mod model;
+mod modes;
 mod weights;
