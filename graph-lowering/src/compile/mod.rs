@@ -4,6 +4,7 @@ mod backend;
 mod dynamic;
 mod explain;
 mod options;
+mod saved;
 
 use crate::error::{Error, Result};
 use crate::exec::KernelTime;
@@ -15,9 +16,12 @@ pub use backend::{Backend, Program, list_backends, register_backend};
 pub use dynamic::Dynamic;
 use dynamic::History;
 pub use explain::{Explanation, KernelInfo, MemoryUse};
+pub(crate) use options::nearest;
 pub use options::{Mode, Options};
+pub use saved::Loaded;
 use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tilewright_compiler::error::Loc;
@@ -238,11 +242,31 @@ where
     /// # Errors
     /// What the device says when values are read.
     pub fn to_json(&self) -> Result<Option<String>> {
-        let last = self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned();
-        let Some(entry) = last else { return Ok(None) };
-        let values = entry.captured.iter().map(Tensor::to_literal).collect::<Result<Vec<_>>>()?;
-        let values: Vec<&Literal> = values.iter().map(AsRef::as_ref).collect();
-        json::to_json(&entry.graph, &values).map(Some)
+        let Some(entry) = self.last() else { return Ok(None) };
+        let value = |t: &Tensor| Ok(json::SavedValue::Inline(t.to_literal()?.as_ref().clone()));
+        json::write(&json::Saved {
+            graph: entry.graph.clone(),
+            takes: Some(entry.guard.clone()),
+            checksum: None,
+            captured: entry.captured.iter().map(value).collect::<Result<_>>()?,
+        })
+        .map(Some)
+    }
+
+    /// Saves the last captured graph in a folder, which is made if need be: the graph as `graph.json`, the tensors that the
+    /// function captured as `weights.safetensors`. [`Loaded::open`] loads them.
+    ///
+    /// # Errors
+    /// [`Error::NotCaptured`] if there is no graph; [`Error::Weights`] if a file cannot be written; what the device says when
+    /// values are read.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let entry = self.last().filter(|e| e.program.is_some());
+        let entry = entry.ok_or_else(|| Error::NotCaptured { loc: self.loc })?;
+        saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
+    }
+
+    fn last(&self) -> Option<Arc<Entry<O>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned()
     }
 }
 

@@ -245,9 +245,13 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// The message for a name that does not exist, with the nearest one that does.
 pub(super) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|k| (edits(name, k), *k)).min().filter(|(n, _)| *n <= 3);
-    let guess = near.map_or(String::new(), |(_, k)| format!("; did you mean `{k}`?"));
+    let guess = nearest(name, known.iter().copied()).map_or(String::new(), |k| format!("; did you mean `{k}`?"));
     format!("unknown {what} `{name}`{guess}\n  known: {}", known.join(", "))
+}
+
+/// The known name that was meant by `name`, if one is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.map(|k| (edits(name, k), k)).min().filter(|(n, _)| *n <= 3).map(|(_, k)| k)
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour to turn `a` into `b`.

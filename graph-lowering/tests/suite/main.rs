@@ -14,3 +14,4 @@ mod gradients;
 mod kernels;
 mod model;
 mod modes;
+mod weights;
