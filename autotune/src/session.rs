@@ -15,6 +15,13 @@ use crate::search::{self, Search};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tilewright_runtime::{Device, DeviceKind};
+
+/// How long a launch may take where it can be ended: on the CPU device, and in worker processes. A driver may compile the kernel in its
+/// first launch.
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// How long a launch may take where it cannot be ended.
+pub const LAST_RESORT: Duration = Duration::from_secs(60);
 
 /// How to tune.
 #[derive(Clone, Debug)]
@@ -22,8 +29,9 @@ pub struct Settings {
     /// How long it may take, roughly: what has begun is finished.
     pub budget: Duration,
     /// How long one launch of a candidate may take, or one step of it in a worker process. Five times the reference's first run
-    /// if that is more. What takes longer has failed.
-    pub limit: Duration,
+    /// if that is more. What takes longer has failed. By default [`LIMIT`], or [`LAST_RESORT`] where the device is lost with such
+    /// a launch.
+    pub limit: Option<Duration>,
     /// In which order candidates are tried.
     pub search: Search,
     /// For random orders and inputs.
@@ -34,14 +42,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            budget: Duration::from_secs(30),
-            limit: Duration::from_secs(10),
-            search: Search::auto(),
-            seed: 1,
-            force: false,
-        }
+        Self { budget: Duration::from_secs(30), limit: None, search: Search::auto(), seed: 1, force: false }
     }
+}
+
+/// How long a launch in this process may take on a device if nobody says.
+pub(crate) fn limit_on(device: &Device) -> Duration {
+    if device.info().kind == DeviceKind::Cpu { LIMIT } else { LAST_RESORT }
 }
 
 /// What goes on, for a progress bar.
@@ -117,9 +124,9 @@ struct Live {
 impl Session<'_> {
     /// Candidates without a result; all of them under `force`.
     pub fn open(&self) -> Vec<Config> {
-        let limit = u64::try_from(self.settings.limit.as_millis()).unwrap_or(u64::MAX);
+        let limit = self.settings.limit.map_or(0, |l| u64::try_from(l.as_millis()).unwrap_or(u64::MAX));
         let known = |c: &Config| match self.record.entry(c).map(|e| &e.outcome) {
-            // With more time it may end.
+            // With more time it may end, if more is given on purpose.
             Some(Outcome::Failed(f)) => f.limit_ms.is_none_or(|given| given >= limit),
             other => other.is_some(),
         };

@@ -171,7 +171,7 @@ fn workers_survive_what_ends_or_hangs_a_process() {
     let mut how = quick();
     how.isolation = Isolation::Always;
     how.program = Some(worker());
-    how.settings.limit = Duration::from_secs(2);
+    how.settings.limit = Some(Duration::from_secs(2));
     how.settings.budget = Duration::from_secs(60);
     let report = run(testing::fatal(), &Store::at(dir.path()), &how);
     let r = &report.record;
@@ -186,12 +186,13 @@ fn with_a_hang(device: &str, isolation: Isolation, store: &Store) -> Report {
     let mut how = quick();
     how.isolation = isolation;
     how.program = Some(worker());
-    how.settings.limit = Duration::from_millis(700);
+    // Drivers compile in the first launch, and tests run side by side.
+    how.settings.limit = Some(Duration::from_millis(if device == "cpu" { 700 } else { 8000 }));
     how.settings.budget = Duration::from_secs(60);
     let p = Problem { device: Device::open(device).unwrap(), ..problem(testing::hangs(), 5000) };
     let start = std::time::Instant::now();
     let report = tune(testing::hangs(), &p, store, &how, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(60), "it took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(100), "it took {:?}", start.elapsed());
     assert!(matches!(outcome(&report.record, 0), Outcome::Measured(_)), "{report:?}");
     assert_eq!(kind(&report.record, HANG), FailureKind::Timeout);
     report
@@ -217,7 +218,7 @@ fn a_launch_that_hangs_on_the_cpu_is_ended_in_this_process() {
     // It is known now, unless it is given more time.
     let again = |limit| {
         let mut how = quick();
-        how.settings.limit = Duration::from_millis(limit);
+        how.settings.limit = Some(Duration::from_millis(limit));
         run(testing::hangs(), &store, &how).new.len()
     };
     assert_eq!(again(700), 0);

@@ -7,7 +7,7 @@ use crate::measure::CachePolicy;
 use crate::mode::Mode;
 use crate::plan::{Plan, subject};
 use crate::record::{Conditions, Record, Subject};
-use crate::session::{Session, Settings};
+use crate::session::{Session, Settings, limit_on};
 use crate::store::Store;
 use crate::tunable::Tunable;
 use crate::tuning::{Keeper, current};
@@ -236,8 +236,13 @@ impl Tuner {
         let settings = Settings { force, ..self.settings.clone() };
         let mut keep = Keeper { store: &self.store, plan: &plan, record: record.clone(), new: Vec::new(), error: None };
         {
-            let mut bench =
-                Local::new(&source, &plan.default, CachePolicy::of(device), tunable.set_tolerance(), settings.limit)?;
+            let mut bench = Local::new(
+                &source,
+                &plan.default,
+                CachePolicy::of(device),
+                tunable.set_tolerance(),
+                settings.limit.unwrap_or_else(|| limit_on(device)),
+            )?;
             let session = Session {
                 candidates: &plan.candidates,
                 reference: plan.default.clone(),

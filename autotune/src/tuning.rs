@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::measure::CachePolicy;
 use crate::plan::Plan;
 use crate::record::{Entry, Record};
-use crate::session::{Progress, Session, Settings, Summary};
+use crate::session::{LIMIT, Progress, Session, Settings, Summary, limit_on};
 use crate::store::{Aside, Store};
 use crate::tunable::{Problem, Tunable};
 use crate::worker::{self, Program, Remote, Task};
@@ -122,9 +122,15 @@ pub fn tune(
         };
         // The worker has inputs of its own; two of them may not fit on the device.
         drop(instance);
-        go(&mut Remote::new(program, task, how.settings.limit))
+        go(&mut Remote::new(program, task, how.settings.limit.unwrap_or(LIMIT)))
     } else {
-        go(&mut Local::new(&source, &plan.default, policy, tunable.set_tolerance(), how.settings.limit)?)
+        go(&mut Local::new(
+            &source,
+            &plan.default,
+            policy,
+            tunable.set_tolerance(),
+            how.settings.limit.unwrap_or_else(|| limit_on(device)),
+        )?)
     };
     let Keeper { record, new, error, .. } = keep;
     Ok(Report { record, summary, aside: found.aside, not_stored: error, new, plan })

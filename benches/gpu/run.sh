@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests and benchmarks of this folder on a machine with an NVIDIA driver, PyTorch and (optionally) Triton.
 #
-#   ./run.sh [tests|bench|all]
+#   ./run.sh [tests|bench|tune|all]      all is tests and bench
 #
 # Results go to $OUT when that is set, else to results/ here. Ends within 9 minutes; the exit status is 0 only if every
 # test passed and every measured result was right. TILEWRIGHT_BENCH_DEVICE names another device than cuda:0,
@@ -10,8 +10,8 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}
 case "$what" in
-  tests | bench | all) ;;
-  *) echo "usage: run.sh [tests|bench|all]" >&2; exit 2 ;;
+  tests | bench | tune | all) ;;
+  *) echo "usage: run.sh [tests|bench|tune|all]" >&2; exit 2 ;;
 esac
 out=${OUT:-$here/results}
 mkdir -p "$out" || exit 2
@@ -170,13 +170,33 @@ run_bench() {
     tee "$out/table.txt"
 }
 
+# ---- tuning ----------------------------------------------------------------------------------------------------------
+run_tune() {
+  say "our autotuner"
+  limited 200 "$here/gpu_tune" --device "$device" --json "$out/tune-ours.json" ||
+    { failed=$((failed + 1)); echo "FAILED: gpu_tune"; }
+  say "Triton's"
+  local peer=()
+  if "$here/gpu_tune" --device "$device" --print-list >"$work/list.json"; then
+    export PYTHONDONTWRITEBYTECODE=1
+    limited 300 env LD_LIBRARY_PATH="$original" python3 "$here/peers/triton_tune.py" --list "$work/list.json" --limit 100 \
+      --json "$out/tune-triton.json" || echo "Triton's autotuner was not measured to the end"
+    [ -e "$out/tune-triton.json" ] && peer=(--peer "$out/tune-triton.json")
+  fi
+  say "table"
+  [ -e "$out/tune-ours.json" ] || { echo "nothing was tuned"; return; }
+  PYTHONDONTWRITEBYTECODE=1 python3 "$here/peers/tune_table.py" "$out/tune-ours.json" "${peer[@]}" --json "$out/tune.json" |
+    tee "$out/tune.txt"
+}
+
 case "$what" in
   tests) run_tests ;;
   bench) run_bench ;;
+  tune) run_tune ;;
   all) run_tests; run_bench ;;
 esac
 
 say "done"
-[ "$what" = bench ] || echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
+[ -z "$tests_json" ] || echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
 echo "results are in $out; $failed failed"
 [ "$failed" = 0 ]

@@ -8,6 +8,7 @@
 //! | [`report`] | one measurement, the table, the JSON |
 //! | [`machine`] | what a result was measured on |
 //! | [`streams`], [`rows`], [`product`] | the kernels, measured and checked |
+//! | [`tuning`] | the autotuner over a list of configurations |
 //! | [`launch_cost`], [`bare`] | what the host pays for a launch, beside the driver's own |
 //! | [`compile_time`] | from definition to code, and the driver's part |
 
@@ -24,3 +25,4 @@ pub mod report;
 pub mod rows;
 pub mod streams;
 pub mod timing;
+pub mod tuning;

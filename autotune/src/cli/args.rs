@@ -140,9 +140,10 @@ pub struct Run {
     /// Where candidates run: auto (on the CPU device here, elsewhere in worker processes), always, never.
     #[arg(long, default_value = "auto", value_parser = isolation)]
     pub isolate: Isolation,
-    /// How long a launch of a candidate may take before it is ended and has failed.
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub timeout: Duration,
+    /// How long a launch of a candidate may take before it has failed: by default 20s where it can be ended (on the CPU device, in
+    /// worker processes), 60s elsewhere.
+    #[arg(long, value_parser = duration)]
+    pub timeout: Option<Duration>,
     /// What launches find in the device's cache: cold or warm; by default cold on GPUs.
     #[arg(long, value_parser = policy)]
     pub cache: Option<CachePolicy>,
