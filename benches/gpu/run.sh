@@ -117,8 +117,9 @@ record() { # NAME PASSED FAILED
 run_tests() {
   say "tests"
   local test name log status passed wrong
-  mkdir -p "$work/cwd"
-  for test in "$here"/tests/*; do
+  mkdir -p "$work/cwd" "$work/tests"
+  tar -C "$work/tests" -xzf "$here/tests.tar.gz" || { failed=$((failed + 1)); echo "FAILED: the tests cannot be unpacked"; return; }
+  for test in "$work"/tests/*; do
     name=$(basename "$test")
     log=$out/test-$name.log
     # Not from the source tree: there is none here.
