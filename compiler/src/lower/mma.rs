@@ -4,6 +4,7 @@ use super::memory::{Space, vector_group};
 use super::pipelined::Staged;
 use super::{Lowering, Regs};
 use crate::error::Result;
+use crate::layout::distributed::axis_bits;
 use crate::layout::{Layout, Swizzle};
 use crate::schedule::MmaPlan;
 use crate::thread::{Access, Conv, IBin, MmaKind, Op, Shared, Special, Ty, Value};
@@ -12,7 +13,7 @@ use crate::tile::{self, OpId, Shape};
 /// A thread's way into a swizzled matrix: its row and chunk, to which constants of each access are added.
 #[derive(Clone, Copy)]
 pub(super) struct SwizzledBase {
-    /// Byte of the thread's row, and of its element within a chunk.
+    /// Byte of the thread's block and row, and of its element within a chunk.
     row: Value,
     /// The thread's chunk, exchanged by its row, times 16.
     chunk: Value,
@@ -34,10 +35,17 @@ impl Lowering<'_> {
         let within = self.b.mul_imm(within, elem_bytes.into());
         let by_row = self.b.shift_imm(IBin::ShrU, row, shift);
         let by_row = self.b.and_imm(by_row, mask.into());
+        let mut start = self.b.mul_imm(row, swizzle.row_bytes.into());
+        let mut chunk = chunk;
+        if swizzle.has_blocks() {
+            let block = self.b.shift_imm(IBin::ShrU, chunk, swizzle.chunks().trailing_zeros());
+            let block = self.b.mul_imm(block, swizzle.block_bytes.into());
+            start = self.b.add(start, block);
+            chunk = self.b.and_imm(chunk, i64::from(swizzle.chunks()) - 1);
+        }
         let chunk = self.b.xor(chunk, by_row);
         let chunk = self.b.mul_imm(chunk, 16);
-        let row = self.b.mul_imm(row, swizzle.row_bytes.into());
-        SwizzledBase { row: self.b.add(row, within), chunk }
+        SwizzledBase { row: self.b.add(start, within), chunk }
     }
 
     /// Byte index and constant offset of the element that is (`row`, `column`) further on. The constants' bits are disjoint
@@ -52,11 +60,13 @@ impl Lowering<'_> {
     ) -> (Value, i32) {
         let per_chunk = 16 / elem_bytes;
         let (shift, mask) = swizzle.shift_and_mask();
-        let chunk = (column / per_chunk) ^ ((row >> shift) & mask);
-        let exchanged = self.b.iconst(Ty::I32, i64::from(chunk) * 16);
+        let chunk = column / per_chunk;
+        let (block, chunk) = (chunk / swizzle.chunks(), chunk % swizzle.chunks());
+        let exchanged = self.b.iconst(Ty::I32, i64::from(chunk ^ ((row >> shift) & mask)) * 16);
         let exchanged = self.b.xor(base.chunk, exchanged);
         let byte = self.b.add(base.row, exchanged);
-        (byte, (row * swizzle.row_bytes + column % per_chunk * elem_bytes) as i32)
+        let offset = block * swizzle.block_bytes + row * swizzle.row_bytes + column % per_chunk * elem_bytes;
+        (byte, offset as i32)
     }
 
     /// Where a pipelined load put a dot's operand, if one did; seen through permutations.
@@ -85,7 +95,8 @@ impl Lowering<'_> {
         let inner = if layout.run_along(0) > layout.run_along(1) { 0 } else { 1 };
         let elem = func.ty(x).elem;
         let bytes = elem.bytes() as u32;
-        let swizzle = Swizzle { row_bytes: layout.shape.dims()[inner] as u32 * bytes };
+        let (rows, width) = (layout.shape.dims()[1 - inner] as u32, layout.shape.dims()[inner] as u32);
+        let swizzle = Swizzle::new(rows, width * bytes);
         let buf = self.shared.open(&mut self.b, staged_bytes(&layout.shape, elem.bytes()), bytes as u8 * 8);
         let guard = self.is_first_copy(&layout);
         let (row, column) = (self.thread_coord(&layout, 1 - inner), self.thread_coord(&layout, inner));
@@ -102,8 +113,13 @@ impl Lowering<'_> {
         Ok(Staged { buf, start, inner, swizzle })
     }
 
-    /// Both operands of a dot in shared memory, ready to be read; and the buffers made for them.
-    fn mma_operands(&mut self, x: tile::Value, y: tile::Value) -> Result<(Staged, Staged, Vec<Shared>)> {
+    /// Both operands of a dot in shared memory, ready to be read, by `wgmma` if `fenced`; and the buffers made for them.
+    pub(super) fn mma_operands(
+        &mut self,
+        x: tile::Value,
+        y: tile::Value,
+        fenced: bool,
+    ) -> Result<(Staged, Staged, Vec<Shared>)> {
         let (a, b) = (self.staged_operand(x), self.staged_operand(y));
         let missing: Vec<_> =
             [(x, a), (y, b)].into_iter().filter(|(_, staged)| staged.is_none()).map(|(v, _)| v).collect();
@@ -128,6 +144,9 @@ impl Lowering<'_> {
         };
         let (a, b) = (ready(self, x, a)?, ready(self, y, b)?);
         if !made.is_empty() {
+            if fenced {
+                self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+            }
             self.hazards.shared_written();
             self.barrier();
         }
@@ -140,18 +159,14 @@ impl Lowering<'_> {
         let (x, y) = (data.operands[0], data.operands[1]);
         let acc = &plan.acc;
         let mut sums = self.regs(data.operands[2], acc)?.to_vec();
-        let (a, b, made) = self.mma_operands(x, y)?;
+        let (a, b, made) = self.mma_operands(x, y, false)?;
         let bytes = func.ty(x).elem.bytes() as u32;
         let (m, n) = (acc.shape.dims()[0] as u32, acc.shape.dims()[1] as u32);
         let depth = func.ty(x).shape.dims()[1] as u32;
         let (m_tiles, n_tiles) = ((m / plan.warps_m / 16) as usize, (n / plan.warps_n / 8) as usize);
         let warp = self.b.special(Special::Warp);
-        let of_warp = |bit: u32, extent: u32, w: &Layout| -> Vec<u32> {
-            w.warp.iter().map(|b| (b >> bit) & (extent - 1)).collect()
-        };
-        let n_bits = n.trailing_zeros();
-        let warp_row = self.spread_bits(warp, &of_warp(n_bits, m, acc));
-        let warp_column = self.spread_bits(warp, &of_warp(0, n, acc));
+        let warp_row = self.spread_bits(warp, &of_warps(acc, 0));
+        let warp_column = self.spread_bits(warp, &of_warps(acc, 1));
         let a_reader = self.reader(a, bytes, warp_row, Role::A);
         let b_reader = self.reader(b, bytes, warp_column, Role::B);
         // One instruction takes 32 bytes of k.
@@ -277,6 +292,12 @@ impl Lowering<'_> {
         let regs = self.fragment(kind, regs);
         regs.chunks(2).map(|p| [p[0], p[1]]).collect()
     }
+}
+
+/// What the bits of the warp's number contribute to a coordinate of an accumulator.
+pub(super) fn of_warps(acc: &Layout, axis: usize) -> Vec<u32> {
+    let (first, bits) = axis_bits(&acc.shape, axis);
+    acc.warp.iter().map(|b| (b >> first) & ((1 << bits) - 1)).collect()
 }
 
 /// Which operand of a product.

@@ -409,7 +409,10 @@ impl Planner<'_> {
             self.func.regions[body].ops.contains(&user)
                 && match &data.op {
                     Op::Permute(_) => self.feeds_only_mma(body, data.results[0]),
-                    Op::Dot { .. } => matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value,
+                    Op::Dot { .. } => {
+                        let cores = matches!(self.schedule.dots[&user], DotPlan::Mma(_) | DotPlan::Wgmma(_));
+                        cores && data.operands[2] != value
+                    }
                     _ => false,
                 }
         })
