@@ -21,6 +21,7 @@ mod reduce;
 mod shared;
 mod values;
 mod view;
+mod wgmma;
 
 pub mod half;
 pub mod math;
@@ -55,6 +56,8 @@ struct Lowering<'a> {
     shared: SharedPool,
     /// Loads of the loop being lowered that lie in shared memory already.
     staged: HashMap<Value, Staged>,
+    /// Products of four warps that the loop around them waits for, one round later.
+    in_flight: HashSet<OpId>,
 }
 
 /// Lowers a function.
@@ -75,6 +78,7 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         hazards: Hazards::default(),
         shared: SharedPool::default(),
         staged: HashMap::new(),
+        in_flight: HashSet::new(),
     };
     l.params();
     l.region_ops(func.body)?;
