@@ -71,7 +71,7 @@ impl Lowering<'_> {
             .iter()
             .map(|&i| Running { param: params[1 + i], next: next_values[i], layout: layouts[i].clone() })
             .collect();
-        let held = self.hold_operands(body)?;
+        self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
         self.hazards.forget_places();
         for l in &loads {
@@ -176,7 +176,6 @@ impl Lowering<'_> {
         for l in &loads {
             self.shared.close(l.buf);
         }
-        self.release_operands(held);
         let mut flat = &results[own..];
         for (&v, layout) in data.results.iter().zip(&layouts) {
             let (mine, rest) = flat.split_at(layout.registers());
