@@ -10,14 +10,14 @@
 //! | [`streams`], [`rows`], [`product`], [`attention`] | the kernels, measured and checked |
 //! | [`launch_cost`], [`bare`] | what the host pays for a launch, beside the driver's own |
 //! | [`compile_time`] | from definition to code, and the driver's part |
-
-extern crate tilewright_runtime as tilewright;
+//! | [`gpt2`] | a decoder of GPT-2's size through the graph compiler |
 
 pub mod attention;
 pub mod bare;
 pub mod cases;
 pub mod compile_time;
 pub mod data;
+pub mod gpt2;
 pub mod launch_cost;
 pub mod machine;
 pub mod product;

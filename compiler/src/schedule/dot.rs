@@ -86,8 +86,7 @@ impl DotPlan {
         let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
         let splits = (0..=warps.trailing_zeros()).map(|bit| (1 << bit, warps >> bit));
         let rows_suffice = chained && m / warps >= 16;
-        let fitting =
-            splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8 && (wn == 1 || !rows_suffice));
+        let fitting = splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8 && (wn == 1 || !rows_suffice));
         // With more warps than blocks of 16 x 8 some warps do the same work; they take one block each.
         let (warps_m, warps_n) = fitting
             .min_by_key(|&(wm, wn)| (m / wm + n / wn, wm))

@@ -151,9 +151,10 @@ impl Attention {
             loads: HashMap::new(),
             tables: HashMap::new(),
             stores,
+            varies: false,
             attention: Some(Self::library_kernel(graph, group, config)?),
         };
-        finish(body, grid, config.options)
+        finish(body, Some(grid), config.options)
     }
 }
 
@@ -175,5 +176,7 @@ fn param(graph: &Graph, name: &str, node: NodeId, shown: NodeId, access: Access,
         variables: vec![],
         strides: (0..dims.len()).map(|i| place.of(i) as isize).collect(),
         dims,
+        // The library's kernels take extents from their views.
+        varies: graph.varying.any_dim(node) || graph.varying.any_dim(shown),
     }
 }

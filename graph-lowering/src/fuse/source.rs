@@ -10,7 +10,7 @@ use tilewright_compiler::tile::{
 };
 use tilewright_runtime::Access;
 
-/// The source of a kernel whose parameters, all views, are accessed like this.
+/// The source of a kernel whose views are accessed like this.
 ///
 /// # Errors
 /// [`Error::Internal`] for an op that generated kernels do not have.
@@ -18,17 +18,24 @@ pub fn source(func: &Function, access: &[Access]) -> Result<String> {
     let mut s = Source { func, names: HashMap::new(), views: HashMap::new(), out: String::new(), depth: 1 };
     let mut params = Vec::new();
     for (i, p) in func.params.iter().enumerate() {
-        let ParamKind::View { dtype, rank } = p.kind else {
-            return Err(Error::Internal(format!("parameter {} is no view", p.name)));
+        let (dtype, rank) = match p.kind {
+            ParamKind::View { dtype, rank } => (dtype, rank),
+            ParamKind::Scalar(dtype) => {
+                params.push(format!("{}: {dtype}", p.name));
+                s.names.insert(func.flat_params(i)[0], p.name.clone());
+                continue;
+            }
+            ParamKind::Ptr { .. } => return Err(Error::Internal(format!("parameter {} is a pointer", p.name))),
         };
         let kind = if access.get(i).is_some_and(|a| a.writes()) { "Out" } else { "In" };
         params.push(format!("{}: {kind}<{dtype}, {rank}>", p.name));
         let flat = func.flat_params(i);
-        s.views.insert(flat[0], i);
-        s.names.insert(flat[0], format!("{}.ptr()", p.name));
-        for axis in 0..usize::from(rank) {
-            s.names.insert(flat[1 + axis], format!("{}.dim({axis})", p.name));
+        for (axis, &extent) in flat[1..=usize::from(rank)].iter().enumerate() {
+            s.names.insert(extent, format!("{}.dim({axis})", p.name));
         }
+        let base = flat[0];
+        s.views.insert(base, i);
+        s.names.insert(base, format!("{}.ptr()", p.name));
     }
     s.region(func.body)?;
     Ok(format!("#[kernel]\nfn {}({}) {{\n{}}}\n", func.name, params.join(", "), s.out))

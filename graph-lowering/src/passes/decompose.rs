@@ -3,7 +3,7 @@
 use crate::autodiff::replay;
 use crate::error::Result;
 use crate::graph::{Graph, Node};
-use crate::prim::{Class, Op};
+use crate::prim::{Class, Op, ScatterAdd};
 use crate::tensor::trace;
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::error::Loc;
@@ -45,6 +45,7 @@ fn needs(graph: &Graph, node: &Node) -> bool {
     match node.op.class() {
         Class::Composite => true,
         Class::Reduce => matches!(&node.op, Op::Reduce(r) if r.is_split(graph.ty(node.args[0]))),
+        Class::Scatter => ScatterAdd::is_rewritten(graph.ty(node.args[1])),
         // Without the attention that leaves them the sums have no kernel; nor has attention of more than a tile can hold.
         Class::Attention => !crate::fuse::attention::has_kernel(graph, node),
         Class::Dot => dot_accumulator(graph.ty(node.args[0]).dtype).is_none(),

@@ -280,7 +280,7 @@ impl Primitive for Attention {
         let (q, v) = (&args[0], &args[2]);
         let s = self.0.expression(q, &args[1], args.get(3));
         let dims = [&s.dims()[..3], &[1]].concat();
-        let top = s.reduce_strict(ReduceOp::Max, &[3]).reshape(&dims);
+        let top = s.reduce_strict(ReduceOp::Max, &[3]).reshape(&dims).detach();
         // A row that sees nothing has the greatest score -inf; 0 in its place makes all its weights 0.
         let top = top.eq_(f64::NEG_INFINITY).where_(0.0, &top);
         let e = (s - top).exp();

@@ -5,7 +5,7 @@
 //!
 //! | file | primitives |
 //! |---|---|
-//! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast |
+//! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast, detach |
 //! | [`create`] | full, iota |
 //! | [`views`] | reshape, permute, broadcast_in_dim, slice: no arithmetic, other coordinates |
 //! | [`assemble`] | pad, cat: a tensor made of parts |
@@ -34,7 +34,7 @@ pub use attention::{Attention, AttentionGrad, AttentionLse};
 pub use create::{Full, Iota};
 pub use dot::Dot;
 pub use index::{Gather, ScatterAdd};
-pub use pointwise::{Cast, Select};
+pub use pointwise::{Cast, Detach, Select};
 pub use reduce::{ArgReduce, Reduce};
 pub use scan::Cumsum;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,8 @@ pub enum Op {
     Select(Select),
     /// Rust's `as`, element by element.
     Cast(Cast),
+    /// The same value without a gradient.
+    Detach(Detach),
     /// Other extents.
     Reshape(Reshape),
     /// Dimensions in another order.
@@ -111,6 +113,8 @@ pub enum Class {
     Reduce,
     /// Matrix product.
     Dot,
+    /// Sums into rows at computed places.
+    Scatter,
     /// Attention, or one of the results that come with it.
     Attention,
     /// Written part by part into one buffer.
@@ -198,6 +202,7 @@ impl Op {
             Op::Compare(p) => p,
             Op::Select(p) => p,
             Op::Cast(p) => p,
+            Op::Detach(p) => p,
             Op::Reshape(p) => p,
             Op::Permute(p) => p,
             Op::Broadcast(p) => p,

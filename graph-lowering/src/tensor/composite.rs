@@ -31,6 +31,13 @@ impl Tensor {
         self.reduce_strict(op, &[axis]).reshape(&dims)
     }
 
+    /// The greatest element along `axis`, kept with extent 1, to be subtracted: what is subtracted makes no difference to the result,
+    /// so no gradient passes through it.
+    #[track_caller]
+    fn top(&self, axis: usize) -> Tensor {
+        self.keep(ReduceOp::Max, axis).detach()
+    }
+
     /// The mean along `axes`; NaN of no elements.
     #[track_caller]
     pub fn mean(&self, axes: &[usize]) -> Tensor {
@@ -75,7 +82,7 @@ impl Tensor {
     #[track_caller]
     pub fn logsumexp(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let top = x.keep(ReduceOp::Max, axis);
+        let top = x.top(axis);
         // An infinite maximum would make the differences NaN.
         let top = top.abs().eq_(f64::INFINITY).where_(0.0, &top);
         let total = (&x - &top).exp().sum(&[axis]);
@@ -108,7 +115,7 @@ impl Tensor {
     #[track_caller]
     pub fn softmax(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let e = (&x - x.keep(ReduceOp::Max, axis)).exp();
+        let e = (&x - x.top(axis)).exp();
         let total = e.keep(ReduceOp::Sum, axis);
         (e / total).cast(self.as_float().dtype())
     }
@@ -117,7 +124,7 @@ impl Tensor {
     #[track_caller]
     pub fn log_softmax(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let shifted = &x - x.keep(ReduceOp::Max, axis);
+        let shifted = &x - x.top(axis);
         let total = shifted.exp().keep(ReduceOp::Sum, axis);
         (shifted - total.log()).cast(self.as_float().dtype())
     }

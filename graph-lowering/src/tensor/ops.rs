@@ -2,7 +2,8 @@
 
 use super::{Tensor, fail, trace::apply};
 use crate::prim::{
-    ArgReduce, Broadcast, Cast, Cat, Cumsum, Dot, Gather, Op, Pad, Permute, Reduce, Reshape, ScatterAdd, Select, Slice,
+    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Gather, Op, Pad, Permute, Reduce, Reshape, ScatterAdd,
+    Select, Slice,
 };
 use tilewright_compiler::DType;
 use tilewright_compiler::dtype::Kind;
@@ -293,6 +294,12 @@ impl Tensor {
         };
         let all = [self.broadcast_to(&dims), x.broadcast_to(&dims), y.broadcast_to(&dims)];
         apply(Op::Select(Select), &[&all[0], &all[1], &all[2]])
+    }
+
+    /// The same values, through which no gradient passes.
+    #[track_caller]
+    pub fn detach(&self) -> Tensor {
+        apply(Op::Detach(Detach), &[self])
     }
 
     /// The value in another type, by the rules of Rust's `as`.
