@@ -92,13 +92,14 @@ impl Lowering<'_> {
         self.staged_operand(x).is_some()
     }
 
-    /// Writes operands of a loop's dots that the loop does not change to shared memory, once, before it.
-    pub(super) fn hold_operands(&mut self, body: Region) -> Result<Vec<tile::Value>> {
+    /// Writes operands of a loop's dots that the loop does not change to shared memory, once, before it. There they stay to the end
+    /// of the region that the loop stands in: other loops may use them.
+    pub(super) fn hold_operands(&mut self, body: Region) -> Result<()> {
         let func = self.func;
         let mut inside = HashSet::new();
         func.walk(body, &mut |op| inside.extend(func.ops[op].results.iter().copied()));
         inside.extend(func.regions[body].params.iter().copied());
-        let mut held: Vec<tile::Value> = Vec::new();
+        let mut new: Vec<tile::Value> = Vec::new();
         for &op in &func.regions[body].ops {
             let first = match self.schedule.dots.get(&op) {
                 Some(DotPlan::Mma(plan)) => usize::from(plan.a_in_registers),
@@ -106,35 +107,38 @@ impl Lowering<'_> {
                 _ => continue,
             };
             for &x in &func.ops[op].operands[first..2] {
-                if !inside.contains(&x) && !held.contains(&x) && !self.is_staged(x) {
-                    held.push(x);
+                if !inside.contains(&x) && !new.contains(&x) && !self.is_staged(x) {
+                    new.push(x);
                 }
             }
         }
-        for &x in &held {
+        if new.is_empty() {
+            return Ok(());
+        }
+        for &x in &new {
             let layout = self.home_or_default(x);
             self.regs(x, &layout)?;
         }
-        if !held.is_empty() && self.hazards.before_shared_write() {
+        if self.hazards.before_shared_write() {
             self.barrier();
         }
-        for &x in &held {
+        for x in new {
             let staged = self.stage(x)?;
             self.staged.insert(x, staged);
+            self.held.push(x);
         }
-        if !held.is_empty() {
-            if self.has_wgmma(body) {
-                self.b.emit(Op::AsyncProxyFence, vec![], &[]);
-            }
-            self.hazards.shared_written();
-            self.barrier();
+        // Any loop that comes later may multiply by them.
+        if self.schedule.dots.values().any(|plan| matches!(plan, DotPlan::Wgmma(_))) {
+            self.b.emit(Op::AsyncProxyFence, vec![], &[]);
         }
-        Ok(held)
+        self.hazards.shared_written();
+        self.barrier();
+        Ok(())
     }
 
-    /// The loop is over: its operands' memory may be used for something else.
-    pub(super) fn release_operands(&mut self, held: Vec<tile::Value>) {
-        for x in held {
+    /// The region is over whose loops held operands, all but the first `kept`: their memory may be used for something else.
+    pub(super) fn release_operands(&mut self, kept: usize) {
+        for x in self.held.split_off(kept) {
             if let Some(staged) = self.staged.remove(&x) {
                 self.shared.close(staged.buf);
             }

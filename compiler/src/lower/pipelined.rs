@@ -73,7 +73,7 @@ impl Lowering<'_> {
             .iter()
             .map(|&i| Running { param: params[1 + i], next: next_values[i], layout: layouts[i].clone() })
             .collect();
-        let held = self.hold_operands(body)?;
+        self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
         let products = if stages > 2 { self.products_in_flight(body) } else { vec![] };
         let distance = stages - 1 - u32::from(!products.is_empty());
@@ -191,7 +191,6 @@ impl Lowering<'_> {
         for l in &loads {
             self.shared.close(l.buf);
         }
-        self.release_operands(held);
         let mut flat = &results[own..];
         for (&v, layout) in data.results.iter().zip(&layouts) {
             let (mine, rest) = flat.split_at(layout.registers());
@@ -202,7 +201,7 @@ impl Lowering<'_> {
     }
 
     /// Has the loop a product of four warps?
-    pub(super) fn has_wgmma(&self, body: Region) -> bool {
+    fn has_wgmma(&self, body: Region) -> bool {
         let mut found = false;
         self.func.walk(body, &mut |op| found |= matches!(self.schedule.dots.get(&op), Some(DotPlan::Wgmma(_))));
         found
