@@ -50,11 +50,12 @@ pub mod worker;
 pub use config::{Config, Value};
 pub use key::{Bucket, Dims, Key};
 pub use mode::Mode;
+pub use search::{Search, Searcher};
 pub use session::Settings;
 pub use space::Space;
 pub use store::Store;
 pub use tunable::{Instance, Problem, Tunable, Work, instance, noise};
-pub use tuner::Tuner;
+pub use tuner::{Choice, Tuner};
 pub use tuning::{How, Isolation, Report, tune};
 
 /// What the code that macros generate refers to. No part of the public interface.

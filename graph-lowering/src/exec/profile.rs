@@ -2,9 +2,6 @@
 
 use super::{DeviceArray, Executable};
 use crate::error::Result;
-use crate::graph::NodeId;
-use crate::prim::{Class, Op};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use tilewright_runtime::CompiledKernel;
 
@@ -35,7 +32,7 @@ impl Executable {
         let rounds = rounds.max(1);
         let stream = self.device.default_stream();
         let mut marks = Vec::new();
-        self.run_with(args, &mut |kernel, launch| {
+        self.run_with(args, |kernel, launch| {
             let prepared = launch.prepare()?;
             prepared.launch()?;
             let start = stream.record()?;
@@ -56,26 +53,5 @@ impl Executable {
             })
         };
         marks.into_iter().map(time).collect()
-    }
-
-    /// Most bytes of results and intermediate tensors alive at once during a call.
-    pub fn peak_bytes(&self) -> u64 {
-        let size = |node: NodeId| self.graph.ty(node).bytes() as u64;
-        let whole = self.plan.fills.keys().chain(&self.plan.outputs).copied();
-        let mut alive: BTreeSet<NodeId> =
-            whole.filter(|&n| self.graph.nodes[n].op.class() == Class::Assemble).collect();
-        let mut now: u64 = alive.iter().map(|&n| size(n)).sum();
-        let mut peak = now;
-        for (i, kernel) in self.kernels.iter().enumerate() {
-            let own = || kernel.params.iter().map(|p| p.node).filter(|&n| self.graph.nodes[n].op != Op::Input);
-            now += own().filter(|&n| alive.insert(n)).map(size).sum::<u64>();
-            peak = peak.max(now);
-            for node in own().filter(|n| self.last_use.get(n) == Some(&i)) {
-                if alive.remove(&node) {
-                    now -= size(node);
-                }
-            }
-        }
-        peak
     }
 }

@@ -1,5 +1,6 @@
 //! Groups of nodes and how they grow.
 
+use super::attention::Attention;
 use super::kernel::Uses;
 use super::map::{self, Affine};
 use crate::graph::{Graph, NodeId, TensorType};
@@ -33,6 +34,8 @@ pub struct Group {
     /// The sums into rows of a table, if it is a kernel of those. Its space is `[rows, row.., updates, updates]`: once for the
     /// updates' numbers, which it looks through, and once for the updates themselves, which it takes one by one.
     pub scatter: Option<NodeId>,
+    /// Attention, if this is its kernel: nothing else joins it.
+    pub attention: Option<Attention>,
     /// What it stores, and where.
     pub stores: Vec<Store>,
     /// Tensors read from memory.
@@ -179,6 +182,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         match node.op.class() {
             Class::Input | Class::Create | Class::View => {}
             Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot | Class::Scatter => p.add(id)?,
+            Class::Attention => p.attention(id)?,
             Class::Assemble => p.assemble(id)?,
             Class::Composite => return Err(format!("{id} = {} was not decomposed", node.op)),
         }
@@ -320,6 +324,9 @@ impl<'g> Planner<'g> {
     /// The group with one more node, or why not.
     fn try_join(&self, node: NodeId, g: usize) -> Result<Group, String> {
         let mut group = self.groups[g].clone().ok_or("the group was merged into another")?;
+        if group.attention.is_some() {
+            return Err("attention takes nothing in".into());
+        }
         if group.nodes.len() >= MAX_NODES {
             return Err(format!("it has {MAX_NODES} nodes already"));
         }
@@ -447,7 +454,7 @@ impl<'g> Planner<'g> {
     fn merged(&self, a: usize, b: usize) -> Option<Group> {
         let (x, y) = (self.groups[a].as_ref()?, self.groups[b].as_ref()?);
         let one_way = x.reduced.is_empty() || y.reduced.is_empty() || x.reduced == y.reduced;
-        let alone = |g: &Group| g.dot.is_some() || g.scatter.is_some();
+        let alone = |g: &Group| g.dot.is_some() || g.scatter.is_some() || g.attention.is_some();
         let fits = x.space == y.space && one_way && !alone(x) && !alone(y);
         if !fits || x.nodes.len() + y.nodes.len() > MAX_NODES || self.reaches(a, b) || self.reaches(b, a) {
             return None;
@@ -524,6 +531,51 @@ impl<'g> Planner<'g> {
         let agree = split.rows_agree(Uses::of(self.graph, &split).all());
         split.leaves.clear();
         if agree { split } else { plain }
+    }
+
+    /// A group for attention; or, for what comes with it, a place in the group of its sibling.
+    fn attention(&mut self, node: NodeId) -> Result<(), String> {
+        let data = &self.graph.nodes[node];
+        let sibling = self.groups.iter().position(|g| {
+            let first = g.as_ref().filter(|g| g.attention.is_some()).and_then(|g| g.nodes.first());
+            first.is_some_and(|&f| super::attention::share_kernel(&self.graph.nodes[f], data))
+        });
+        if let Some(g) = sibling {
+            self.groups[g].as_mut().ok_or("a group of attention was merged away")?.nodes.insert(node);
+            self.member.insert(node, g);
+            return Ok(());
+        }
+        let mut operands = Vec::new();
+        for &arg in &data.args {
+            let read = self.strided(arg);
+            self.ensure_stored(read.node)?;
+            operands.push(read);
+        }
+        self.member.insert(node, self.groups.len());
+        self.groups.push(Some(Group {
+            space: data.ty.dims.clone(),
+            nodes: BTreeSet::from([node]),
+            leaves: operands.iter().map(|r| r.node).collect(),
+            attention: Some(Attention { operands }),
+            ..Group::default()
+        }));
+        Ok(())
+    }
+
+    /// Where a tensor lies in memory, in its own coordinates: views of it are seen through, all else is stored.
+    fn strided(&self, mut node: NodeId) -> Read {
+        let space = self.graph.ty(node).dims.clone();
+        let mut at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
+        while self.is_free(node) && self.op(node).class() == Class::View {
+            match step(self.graph, node, &at, &space) {
+                Step::Through(args) => (node, at) = args[0].clone(),
+                Step::Stored(root) => {
+                    return Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(&at, &space) };
+                }
+                Step::Made => break,
+            }
+        }
+        Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(&at, &space) }
     }
 
     /// Sees to it that a node's values get into memory.

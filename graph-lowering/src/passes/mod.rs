@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, verify};
 use tilewright_compiler::entity::Entity;
 
-pub use decompose::decompose;
+pub use decompose::{decompose, expand_attention};
 pub use join_parts::join_parts;
 pub use simplify::simplify;
 

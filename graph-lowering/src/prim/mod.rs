@@ -11,10 +11,12 @@
 //! | [`assemble`] | pad, cat: a tensor made of parts |
 //! | [`reduce`] | sum, prod, max, min, all, any, xor; argmax, argmin |
 //! | [`dot`] | batched matrix products |
+//! | [`attention`] | attention, its sums of exponentials, its gradients |
 //! | [`index`] | gather and scatter-add of rows |
 //! | [`scan`] | cumulative sums |
 
 pub mod assemble;
+pub mod attention;
 pub mod create;
 pub mod dot;
 pub mod index;
@@ -28,6 +30,7 @@ use crate::graph::TensorType;
 use crate::literal::Literal;
 use crate::tensor::Tensor;
 pub use assemble::{Cat, Pad};
+pub use attention::{Attention, AttentionGrad, AttentionLse};
 pub use create::{Full, Iota};
 pub use dot::Dot;
 pub use index::{Gather, ScatterAdd};
@@ -79,6 +82,12 @@ pub enum Op {
     ArgReduce(ArgReduce),
     /// Matrix products.
     Dot(Dot),
+    /// Weighted means of values.
+    Attention(Attention),
+    /// The logarithms of the sums that attention divides by.
+    AttentionLse(AttentionLse),
+    /// The gradient of an operand of attention.
+    AttentionGrad(AttentionGrad),
     /// Rows of a table.
     Gather(Gather),
     /// Sums into rows of a table.
@@ -106,6 +115,8 @@ pub enum Class {
     Dot,
     /// Sums into rows at computed places.
     Scatter,
+    /// Attention, or one of the results that come with it.
+    Attention,
     /// Written part by part into one buffer.
     Assemble,
     /// Rewritten into other primitives before lowering.
@@ -201,6 +212,9 @@ impl Op {
             Op::Reduce(p) => p,
             Op::ArgReduce(p) => p,
             Op::Dot(p) => p,
+            Op::Attention(p) => p,
+            Op::AttentionLse(p) => p,
+            Op::AttentionGrad(p) => p,
             Op::Gather(p) => p,
             Op::ScatterAdd(p) => p,
             Op::Cumsum(p) => p,

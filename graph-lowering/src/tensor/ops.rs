@@ -93,7 +93,7 @@ macro_rules! int_operand {
 int_operand!(i32, i64, usize);
 
 /// The extents both broadcast to: aligned at the end; extents agree or are 1.
-fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     let at = |d: &[usize], i: usize| if i + d.len() < rank { 1 } else { d[i + d.len() - rank] };
     (0..rank)
