@@ -16,7 +16,8 @@ use crate::literal::Literal;
 use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
 pub use profile::KernelTime;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
 
@@ -88,6 +89,8 @@ pub struct Executable {
     outputs: Vec<NodeId>,
     results: Vec<Home>,
     fills: Vec<Fill>,
+    /// Was the compilation of all kernels begun?
+    compiled: AtomicBool,
     /// What is copied to where no byte fills: made by the first call.
     constants: OnceLock<HashMap<NodeId, Buffer<u8>>>,
 }
@@ -145,6 +148,7 @@ impl Executable {
             outputs: Vec::new(),
             results: Vec::new(),
             fills: Vec::new(),
+            compiled: AtomicBool::new(false),
             constants: OnceLock::new(),
         };
         this.place()?;
@@ -275,10 +279,7 @@ impl Executable {
         buffers: &Buffers<'_>,
         mut each: impl FnMut(&Kernel, &Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
-        for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
-            if kernel.grid == 0 {
-                continue;
-            }
+        let launch = |kernel: &Kernel, homes: &[Home]| -> Result<_> {
             let mut places = Vec::with_capacity(kernel.params.len());
             for (p, &home) in kernel.params.iter().zip(homes) {
                 let memory = buffers.memory(home);
@@ -286,9 +287,15 @@ impl Executable {
                 let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
                 places.push((memory, start));
             }
-            let launch =
-                Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
-            each(kernel, &launch.on(&self.device), homes)?;
+            let args = kernel.args(&places)?;
+            Ok(Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options).on(&self.device))
+        };
+        let all = || self.kernels.iter().zip(&self.homes).filter(|(kernel, _)| kernel.grid > 0);
+        if !self.compiled.swap(true, Ordering::Relaxed) && self.device.info().kind != DeviceKind::Cpu {
+            compile_all(&all().map(|(kernel, homes)| launch(kernel, homes)).collect::<Result<Vec<_>>>()?);
+        }
+        for (kernel, homes) in all() {
+            each(kernel, &launch(kernel, homes)?, homes)?;
         }
         Ok(())
     }
@@ -331,4 +338,27 @@ impl Executable {
         self.launches(&buffers, |kernel, launch, _| each(kernel, launch))?;
         (0..self.results.len()).map(|i| self.result(i, args, &outputs)).collect()
     }
+}
+
+/// Compiles different kernels side by side: where the assembler is a process of its own, as many run as there are processors. A
+/// mistake is not lost: the launch finds it again.
+fn compile_all(launches: &[Launch<'_>]) {
+    let mut seen = HashSet::new();
+    let different: Vec<_> = launches.iter().filter(|l| seen.insert((&l.def().id, l.current_options()))).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(different.len());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(launch) = different.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let _ = launch.compile();
+        }
+    };
+    // This thread works, too, and all by itself if the system gives no others.
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
 }
