@@ -124,10 +124,13 @@ impl Executable {
     /// # Errors
     /// As [`Executable::new`].
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
-        // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
-        let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
+        // So many elements are one tile: beyond it registers, or the interpreter's caches, run out.
+        let limits = match device.info().kind {
+            DeviceKind::Cpu => fuse::Limits { row: 1 << 14, column: 1 << 14 },
+            _ => fuse::Limits { row: 1 << 13, column: 64 },
+        };
         let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
-        let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
+        let plan = fuse::plan(&graph, fusion, limits).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
         let tuned = match tuning {
