@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one self-contained folder to be run on a CUDA machine: tests, benchmarks, quickstart, peers, and run.sh.
 #
-#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|tune|all]
+#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|tune|gpt2|all]
 #
 # --with-loader (on Debian and Ubuntu) adds the packages of the Vulkan and OpenCL loaders, for machines that have the NVIDIA
 # driver but no loader; run.sh unpacks them without touching the system.
@@ -55,9 +55,9 @@ trap 'rm -rf "$tests"' EXIT
 collect "$tests" cargo test --release --no-run -p tilewright-runtime -p tilewright-kernels \
   -p tilewright-autotune -p tilewright-graph-lowering \
   --features tilewright-runtime/opencl,tilewright-kernels/opencl,tilewright-autotune/opencl
-collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpu_tune
+collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpu_tune --bin gpt2_bench
 collect "$target" cargo build --release -p tilewright --features opencl --example quickstart
-strip "$tests"/* "$target/gpu_bench" "$target/gpu_tune" "$target/quickstart"
+strip "$tests"/* "$target/gpu_bench" "$target/gpu_tune" "$target/gpt2_bench" "$target/quickstart"
 # Each test program holds the compiler: packed they take a third.
 tar -C "$tests" -czf "$target/tests.tar.gz" .
 

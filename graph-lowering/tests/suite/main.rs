@@ -3,11 +3,15 @@
 // Where `#[kernel]` looks for what it needs.
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
 mod capture;
 mod common;
+mod dynamic;
 mod fuzz;
 mod generated;
 mod golden;
 mod gradients;
 mod kernels;
 mod model;
+mod modes;
+mod weights;
