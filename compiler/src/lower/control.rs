@@ -108,6 +108,7 @@ impl Lowering<'_> {
         let zero = self.b.iconst(ty, 0);
         let mut inits = vec![zero, lo];
         inits.extend(self.flatten(&data.operands[3..], &layouts)?);
+        self.hold_operands(body)?;
 
         let before = self.hazards.clone();
         self.enter_loop(&[body]);

@@ -1,6 +1,7 @@
 //! What became of a compiled function.
 
 use std::fmt;
+use std::time::Duration;
 
 /// What was captured, and what it became.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,6 +28,12 @@ pub struct Explanation {
     pub memory: MemoryUse,
     /// What tuning chose for the kernels of the last graph; empty if they were not tuned.
     pub tuned: Vec<String>,
+    /// Most bytes of results and intermediate tensors of the last graph alive at once.
+    pub peak_bytes: u64,
+    /// How long the last graph took to capture.
+    pub capture_time: Duration,
+    /// How long it took to improve, to cut into kernels and to generate them; their compilation is not part of it.
+    pub plan_time: Duration,
     /// The kernels of the last graph, in order.
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
@@ -59,6 +66,10 @@ pub struct KernelInfo {
     pub primitives: Vec<String>,
     /// Programs of its grid.
     pub programs: usize,
+    /// Bytes it reads and writes.
+    pub bytes: u64,
+    /// Operations on elements.
+    pub flops: u64,
     /// Its `#[kernel]` source.
     pub source: String,
     /// Its Tile IR.

@@ -7,6 +7,7 @@ mod options;
 mod saved;
 
 use crate::error::{Error, Result};
+use crate::exec::KernelTime;
 use crate::graph::{Graph, TensorType, json};
 use crate::literal::Literal;
 use crate::passes;
@@ -22,6 +23,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tilewright_compiler::error::Loc;
 
 /// Most graphs kept for one function; the oldest is dropped for another.
@@ -112,18 +114,49 @@ where
         if eager || trace::is_capturing() {
             return self.eager(x);
         }
+        let (entry, args) = self.entry_for(x)?;
+        let Some(program) = &entry.program else { return self.eager(x) };
+        let mut all = args;
+        all.extend(entry.captured.iter().cloned());
+        let results = program.run(&all)?;
+        Ok(entry.template.rebuild(&mut results.into_iter()))
+    }
+
+    /// Captures and lowers the function for such arguments, if that was not done before, without running it. Kernels are
+    /// generated; the device compiles them when they are first launched.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`], but for what only running tells.
+    pub fn plan(&self, x: &I) -> Result<()> {
+        if self.backend.as_ref().is_some_and(|b| b.name() != "eager") {
+            self.entry_for(x)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the function for these arguments and tells how long each of its kernels takes, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`]; [`Error::Options`] if it does not run as kernels.
+    pub fn profile(&self, x: &I, rounds: usize) -> Result<Vec<KernelTime>> {
+        let none = || Error::Options("a function that runs eagerly has no kernels to time".into());
+        if self.backend.as_ref().is_none_or(|b| b.name() == "eager") {
+            return Err(none());
+        }
+        let (entry, mut args) = self.entry_for(x)?;
+        args.extend(entry.captured.iter().cloned());
+        entry.program.as_ref().ok_or_else(none)?.profile(&args, rounds)
+    }
+
+    /// The graph for such arguments, and the arguments' tensors.
+    fn entry_for(&self, x: &I) -> Result<(Arc<Entry<O>>, Vec<Tensor>)> {
         let args = x.tensors();
         for t in &args {
             t.check()?;
         }
         let mut guard = String::new();
         x.describe(&mut guard);
-        let entry = self.entry(&guard, x, &args)?;
-        let Some(program) = &entry.program else { return self.eager(x) };
-        let mut all = args;
-        all.extend(entry.captured.iter().cloned());
-        let results = program.run(&all)?;
-        Ok(entry.template.rebuild(&mut results.into_iter()))
+        Ok((self.entry(&guard, x, &args)?, args))
     }
 
     fn eager(&self, x: &I) -> Result<O> {
@@ -140,6 +173,7 @@ where
         if let Some(entry) = state.entries.iter().find(|e| e.guard == guard) {
             return Ok(entry.clone());
         }
+        let begin = Instant::now();
         let types: Vec<_> = args.iter().map(|t| t.ty().clone()).collect();
         let (template, captured) = trace::capture(&types, self.loc, |tensors| {
             let y = (self.f)(&x.rebuild(&mut tensors.iter().cloned()));
@@ -162,10 +196,13 @@ where
             note(&mut state.explanation.breaks, format!("values are read back at {loc}: the function runs eagerly"));
             Entry { guard: guard.to_owned(), program: None, graph: Graph::new(), captured: vec![], template }
         } else {
+            state.explanation.capture_time = begin.elapsed();
+            let begin = Instant::now();
             let mut graph = passes::optimise(&captured.graph)?;
             graph.varying = state.history.graph(mode, &graph, &varying);
             let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
             let program = backend.compile(&graph, &self.options)?;
+            state.explanation.plan_time = begin.elapsed();
             state.explanation.graphs += 1;
             state.explanation.primitives = graph.nodes.len() - graph.inputs.len();
             for identity in program.identities() {

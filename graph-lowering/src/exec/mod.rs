@@ -6,6 +6,7 @@
 
 pub mod bound;
 pub mod memory;
+mod profile;
 
 use crate::error::{Error, Result};
 use crate::fuse::tune::{Tuned, Tuning, tune};
@@ -14,6 +15,7 @@ use crate::graph::{Graph, NodeId, TensorType};
 use crate::literal::Literal;
 use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
+pub use profile::KernelTime;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
@@ -124,7 +126,7 @@ impl Executable {
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
         // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
         let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
-        let graph = Arc::new(graph);
+        let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
         let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
@@ -219,8 +221,13 @@ impl Executable {
 
     /// Bytes that all kernels read and write.
     pub fn bytes(&self) -> u64 {
-        let size = |p: &fuse::kernel::Param| (p.dims.iter().product::<usize>() * p.dtype.bytes()) as u64;
-        self.kernels.iter().flat_map(|k| &k.params).map(size).sum()
+        self.kernels.iter().map(Kernel::bytes).sum()
+    }
+
+    /// Bytes of a call: its results and all that lies between kernels.
+    pub fn peak_bytes(&self) -> u64 {
+        let outputs: usize = self.outputs.iter().map(|&node| self.graph.ty(node).bytes()).sum();
+        (self.memory.planned() + outputs) as u64
     }
 
     fn alloc_arenas(&self) -> Result<Vec<Buffer<u8>>> {
@@ -262,11 +269,11 @@ impl Executable {
         Ok(self.constants.get_or_init(|| all))
     }
 
-    /// Calls a function with the number of each kernel that runs, its launch, and the homes of its views.
+    /// Calls a function with each kernel that runs, its launch, and the homes of its views.
     fn launches(
         &self,
         buffers: &Buffers<'_>,
-        mut each: impl FnMut(&Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
+        mut each: impl FnMut(&Kernel, &Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
         for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
             if kernel.grid == 0 {
@@ -281,7 +288,7 @@ impl Executable {
             }
             let launch =
                 Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
-            each(&launch.on(&self.device), homes)?;
+            each(kernel, &launch.on(&self.device), homes)?;
         }
         Ok(())
     }
@@ -308,11 +315,20 @@ impl Executable {
     /// # Errors
     /// What the device says.
     pub fn run(&self, args: &[Arc<DeviceArray>]) -> Result<Vec<DeviceArray>> {
+        self.run_with(args, |_, launch| launch.launch())
+    }
+
+    /// Runs all kernels, each as `each` does it.
+    fn run_with(
+        &self,
+        args: &[Arc<DeviceArray>],
+        mut each: impl FnMut(&Kernel, &Launch<'_>) -> tilewright_runtime::Result<()>,
+    ) -> Result<Vec<DeviceArray>> {
         self.check(args)?;
         let (arenas, outputs) = (self.alloc_arenas()?, self.alloc_outputs()?);
         let buffers = Buffers { inputs: args, arenas: &arenas, outputs: &outputs };
         self.fill(&buffers)?;
-        self.launches(&buffers, |launch, _| launch.launch())?;
+        self.launches(&buffers, |kernel, launch, _| each(kernel, launch))?;
         (0..self.results.len()).map(|i| self.result(i, args, &outputs)).collect()
     }
 }

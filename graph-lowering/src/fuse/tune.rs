@@ -77,7 +77,7 @@ impl std::fmt::Display for Tuned {
 pub fn tune(graph: &Graph, kernels: &mut [Kernel], device: &Device, how: &Tuning) -> Result<Vec<Tuned>> {
     let mut same: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<Identity, usize> = HashMap::new();
-    for (i, kernel) in kernels.iter().enumerate().filter(|(_, k)| k.grid > 0) {
+    for (i, kernel) in kernels.iter().enumerate().filter(|(_, k)| k.grid > 0 && k.is_tileable()) {
         let group = *known.entry(Identity::of(kernel)).or_insert(same.len());
         if group == same.len() {
             same.push(Vec::new());

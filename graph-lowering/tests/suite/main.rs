@@ -3,6 +3,7 @@
 // Where `#[kernel]` looks for what it needs.
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
 mod capture;
 mod common;
 mod dynamic;
