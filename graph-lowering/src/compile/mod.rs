@@ -141,7 +141,6 @@ where
             let program = backend.compile(&graph, &self.options)?;
             state.explanation.graphs += 1;
             state.explanation.primitives = graph.nodes.len() - graph.inputs.len();
-            program.explain(&mut state.explanation);
             Entry { guard: guard.to_owned(), program: Some(program), graph, captured: captured.captured, template }
         };
         let entry = Arc::new(entry);
@@ -158,7 +157,13 @@ where
 
     /// What was captured so far, and what became of it. Numbers of kernels and primitives are those of the last graph.
     pub fn explain(&self) -> Explanation {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).explanation.clone()
+        let state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut explanation = state.explanation.clone();
+        // Sources and IR are written out only for those who ask: a first call has no use for them.
+        if let Some(program) = state.entries.iter().rev().find_map(|e| e.program.as_ref()) {
+            program.explain(&mut explanation);
+        }
+        explanation
     }
 
     /// The last captured graph, simplified.

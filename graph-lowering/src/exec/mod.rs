@@ -15,7 +15,8 @@ use crate::literal::Literal;
 use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Once, OnceLock};
 use tilewright_runtime::{Buffer, Device, DeviceKind, KernelArg, Launch, Memory};
 
 /// A tensor in a device's memory.
@@ -88,6 +89,8 @@ pub struct Executable {
     fills: Vec<Fill>,
     /// What is copied to where no byte fills: made by the first call.
     constants: OnceLock<HashMap<NodeId, Buffer<u8>>>,
+    /// Are the kernels compiled?
+    compiled: Once,
 }
 
 /// The memory of one call.
@@ -144,6 +147,7 @@ impl Executable {
             results: Vec::new(),
             fills: Vec::new(),
             constants: OnceLock::new(),
+            compiled: Once::new(),
         };
         this.place()?;
         Ok(this)
@@ -262,26 +266,55 @@ impl Executable {
         Ok(self.constants.get_or_init(|| all))
     }
 
-    /// Calls a function with the number of each kernel that runs, its launch, and the homes of its views.
+    /// Compiles, or loads from the cache on disk, what the first call will launch: kernels side by side, which assemblers
+    /// and drivers allow. What fails here fails again, with its error, when it is launched.
+    fn compile(&self, buffers: &Buffers<'_>) -> Result<()> {
+        let mut launches = Vec::with_capacity(self.kernels.len());
+        for (kernel, homes) in self.kernels.iter().zip(&self.homes).filter(|(k, _)| k.grid > 0) {
+            launches.push(self.launch(kernel, homes, buffers)?);
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(launch) = launches.get(next.fetch_add(1, Relaxed)) {
+                let _ = launch.compile();
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(launches.len());
+        std::thread::scope(|scope| {
+            (1..threads).for_each(|_| {
+                scope.spawn(work);
+            });
+            work();
+        });
+        Ok(())
+    }
+
+    fn launch<'a>(&self, kernel: &Kernel, homes: &[Home], buffers: &'a Buffers<'_>) -> Result<Launch<'a>> {
+        let mut args = Vec::with_capacity(kernel.params.len());
+        for (p, &home) in kernel.params.iter().zip(homes) {
+            let memory = buffers.memory(home);
+            let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
+            let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
+            let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
+            args.push((p.name, arg));
+        }
+        let launch = Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options);
+        Ok(launch.on(&self.device))
+    }
+
+    /// Calls a function with the launch of each kernel that runs and the homes of its views.
     fn launches(
         &self,
         buffers: &Buffers<'_>,
         mut each: impl FnMut(&Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
+        let mut result = Ok(());
+        self.compiled.call_once(|| result = self.compile(buffers));
+        result?;
         for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
-            if kernel.grid == 0 {
-                continue;
+            if kernel.grid > 0 {
+                each(&self.launch(kernel, homes, buffers)?, homes)?;
             }
-            let mut args = Vec::with_capacity(kernel.params.len());
-            for (p, &home) in kernel.params.iter().zip(homes) {
-                let memory = buffers.memory(home);
-                let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
-                let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
-                let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
-                args.push((p.name, arg));
-            }
-            let launch = Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options);
-            each(&launch.on(&self.device), homes)?;
         }
         Ok(())
     }
