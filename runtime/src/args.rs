@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::Access;
-use tilewright_compiler::tile::ParamKind;
+use tilewright_compiler::tile::{Constant, ParamKind};
 
 /// One argument of a launch.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct KernelArg<'a>(pub(crate) Repr<'a>);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Repr<'a> {
-    View { memory: &'a Arc<Memory>, shape: Strided, access: Access },
+    View { memory: &'a Arc<Memory>, shape: Strided, access: Access, coarse: bool },
     Slice { memory: &'a Arc<Memory>, dtype: DType, lo: u64, hi: u64 },
     Scalar { dtype: DType, word: u64 },
 }
@@ -27,7 +27,7 @@ pub(crate) enum Repr<'a> {
 impl<'a> KernelArg<'a> {
     /// A view.
     pub fn from_view<T, const R: usize>(view: View<'a, T, R>, access: Access) -> Self {
-        Self(Repr::View { memory: view.memory, shape: view.shape, access })
+        Self(Repr::View { memory: view.memory, shape: view.shape, access, coarse: false })
     }
 
     /// A pointer. The kernel may read and write what lies in the slice.
@@ -39,6 +39,11 @@ impl<'a> KernelArg<'a> {
     /// A number.
     pub fn from_scalar<T: Element>(value: T) -> Self {
         Self(Repr::Scalar { dtype: T::DTYPE, word: to_word(value) })
+    }
+
+    /// A number of a type known only at run time.
+    pub fn from_constant(dtype: DType, value: Constant) -> Self {
+        Self(Repr::Scalar { dtype, word: value.as_i64(dtype).map_or(value.0, |i| i as u64) })
     }
 
     /// A view of untyped memory, for callers that know dtypes and ranks only at run time. Offset and strides in elements.
@@ -54,7 +59,17 @@ impl<'a> KernelArg<'a> {
         access: Access,
     ) -> Result<Self> {
         let shape = Strided::new(memory.bytes(), dtype, offset, dims, strides)?;
-        Ok(Self(Repr::View { memory, shape, access }))
+        Ok(Self(Repr::View { memory, shape, access, coarse: false }))
+    }
+
+    /// The same argument, of whose extents and strides only multiples of 16 and strides of 1 are told apart: fewer variants
+    /// of the kernel where extents change from launch to launch. Of anything but a view: no change.
+    #[must_use]
+    pub fn coarse(mut self) -> Self {
+        if let Repr::View { coarse, .. } = &mut self.0 {
+            *coarse = true;
+        }
+        self
     }
 
     pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
@@ -110,7 +125,7 @@ pub(crate) fn pack(args: &[(&'static str, KernelArg<'_>)], backend: &dyn Backend
     };
     for (_, arg) in args {
         match &arg.0 {
-            Repr::View { memory, shape, access } => {
+            Repr::View { memory, shape, access, .. } => {
                 pointer(&mut out, memory, shape.base, (shape.lo, shape.hi, access.writes()));
                 let rank = usize::from(shape.rank);
                 for &d in &shape.dims[..rank] {
@@ -142,7 +157,7 @@ pub(crate) fn pointers<'a>(args: &[(&'static str, KernelArg<'a>)], backend: &dyn
     let mut all = Vec::new();
     for (_, arg) in args {
         match arg.0 {
-            Repr::View { memory, shape, access } => {
+            Repr::View { memory, shape, access, .. } => {
                 all.push(Pointer { memory, word, written: access.writes() });
                 word += wide + 2 * usize::from(shape.rank);
             }

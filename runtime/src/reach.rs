@@ -45,7 +45,7 @@ impl<'a> Launch<'a> {
 
 fn reach<'a>(name: &'static str, arg: &KernelArg<'a>) -> Option<Reach<'a>> {
     match arg.0 {
-        Repr::View { memory, shape, access } => {
+        Repr::View { memory, shape, access, .. } => {
             Some(Reach { name, memory, bytes: shape.lo..shape.hi, dtype: shape.dtype, access })
         }
         Repr::Slice { memory, dtype, lo, hi } => {

@@ -1,7 +1,7 @@
 //! Specialisation: what of the arguments' values a kernel is compiled for.
 //!
 //! Few variants: an address is 16-byte aligned or element-aligned; an extent or a stride falls in the divisor classes 1, 2,
-//! 4, 8, 16; a stride may be known to be 1; an integer is a multiple of 16 or not; strides are 32 or 64 bits wide; and
+//! 4, 8, 16 (of coarse views: 1 and 16); a stride may be known to be 1; an integer is a multiple of 16 or not; strides are 32 or 64 bits wide; and
 //! written memory that overlaps other arguments' memory is said to. The key is canonical: arguments with the same facts
 //! have the same key, whatever their addresses.
 
@@ -46,7 +46,8 @@ pub(crate) fn key(args: &[(&'static str, KernelArg<'_>)]) -> Key {
                 key.push(address_divisor(memory.addr() + lo, *dtype));
                 key.push(class());
             }
-            Repr::View { memory, shape, .. } => {
+            Repr::View { memory, shape, coarse, .. } => {
+                let divisor = if *coarse { sixteenth } else { divisor };
                 key.push(VIEW);
                 key.push(shape.dtype as u8);
                 key.push(address_divisor(memory.addr() + shape.base, shape.dtype));
@@ -102,6 +103,11 @@ fn divisor(value: i64) -> u8 {
     value.trailing_zeros().min(4) as u8
 }
 
+/// 4 for multiples of 16, 0 for others.
+fn sixteenth(value: i64) -> u8 {
+    if value % 16 == 0 { 4 } else { 0 }
+}
+
 fn address_divisor(address: u64, dtype: DType) -> u8 {
     if address.is_multiple_of(16) { 4 } else { dtype.bytes().trailing_zeros() as u8 }
 }
@@ -113,7 +119,7 @@ fn alias_classes(args: &[(&'static str, KernelArg<'_>)]) -> Small<u8, 32> {
     let mut ranges = Small::<(usize, u64, u64, bool), 32>::default();
     for (_, arg) in args {
         match arg.0 {
-            Repr::View { memory, shape, access } => {
+            Repr::View { memory, shape, access, .. } => {
                 ranges.push((Arc::as_ptr(memory).addr(), shape.lo, shape.hi, access.writes()));
             }
             // A raw pointer may be written; the launch cannot know.
@@ -214,6 +220,26 @@ mod tests {
         assert_ne!(of(&x, 0, 64), of(&x, 1, 64));
         assert_ne!(of(&x, 0, 64), of(&x, 0, 63));
         assert_eq!(of(&x, 1, 65), of(&x, 2, 63));
+    }
+
+    #[test]
+    fn coarse_views_tell_only_multiples_of_sixteen_apart() {
+        let dev = Device::open("cpu").unwrap();
+        let x = dev.zeros::<f32>(4096).unwrap();
+        let of = |rows: usize, columns: usize| {
+            let view = x.view_strided(0, [rows, columns], [columns as isize, 1]).unwrap();
+            key(&[("v", KernelArg::from_view(view, Access::In).coarse())]).to_vec()
+        };
+        let some = [(3, 5), (4, 6), (8, 20), (2, 24)].map(|(r, c)| of(r, c));
+        assert!(some.iter().all(|k| *k == some[0]));
+        assert_eq!(of(16, 32), of(48, 16));
+        let kinds = [of(3, 5), of(16, 5), of(3, 16), of(16, 16), of(3, 1)];
+        for (i, a) in kinds.iter().enumerate() {
+            assert!(kinds[..i].iter().all(|b| a != b), "{i}");
+        }
+        let spec = specialization(&of(48, 32), false);
+        assert_eq!(spec.hints.iter().map(|h| h.divisor).collect::<Vec<_>>(), [16, 16, 16, 16, 1]);
+        assert_eq!(spec.hints[4].known, Some(1));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use super::explain::{Explanation, KernelInfo, MemoryUse};
 use super::options::{Mode, Options, unknown};
 use crate::error::{Error, Result};
-use crate::exec::{DeviceArray, Executable, bound::Bound};
+use crate::exec::{DeviceArray, Executable, KernelTime, bound::Bound};
 use crate::graph::{Graph, interpret::interpret};
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use tilewright_runtime::Device;
 
@@ -29,6 +30,17 @@ pub trait Program: Send + Sync {
     /// # Errors
     /// What the device says.
     fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// A number for each of its kernels, the same for the same kernel.
+    fn identities(&self) -> Vec<u64> {
+        Vec::new()
+    }
+    /// How long each kernel takes for these arguments, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// What the device says; by default, that there are no kernels to time.
+    fn profile(&self, _args: &[Tensor], _rounds: usize) -> Result<Vec<KernelTime>> {
+        Err(Error::Options("this backend has no kernels to time; use `tilewright`".into()))
+    }
     /// Adds what there is to say of it.
     fn explain(&self, _: &mut Explanation) {}
 }
@@ -187,6 +199,19 @@ impl Program for OnDevice {
         Ok(results.into_iter().map(|d| Tensor(Repr::Device(d))).collect())
     }
 
+    fn identities(&self) -> Vec<u64> {
+        let identity = |k: &crate::fuse::kernel::Kernel| {
+            let mut h = DefaultHasher::new();
+            (&k.def.id, &k.options).hash(&mut h);
+            h.finish()
+        };
+        self.runner.executable().kernels().iter().map(identity).collect()
+    }
+
+    fn profile(&self, args: &[Tensor], rounds: usize) -> Result<Vec<KernelTime>> {
+        self.runner.executable().profile(&self.upload(args)?, rounds)
+    }
+
     fn explain(&self, out: &mut Explanation) {
         let executable = self.runner.executable();
         out.mode = self.mode.name();
@@ -195,12 +220,15 @@ impl Program for OnDevice {
         out.device = self.device.name().to_owned();
         out.kernels = executable.kernels().len();
         out.bytes = executable.bytes();
+        out.peak_bytes = executable.peak_bytes();
         out.refusals.clone_from(&executable.plan().refusals);
         out.tuned = executable.tuning().iter().map(ToString::to_string).collect();
         let info = |k: &crate::fuse::kernel::Kernel| KernelInfo {
             name: k.name().to_owned(),
             primitives: k.nodes().map(|n| format!("{n} = {}", executable.graph().nodes[n].op)).collect(),
             programs: k.grid,
+            bytes: k.bytes(),
+            flops: k.flops(),
             source: k.source().unwrap_or_else(|e| e.to_string()),
             ir: k.ir().unwrap_or_else(|e| e.to_string()),
         };

@@ -1,12 +1,19 @@
 //! What became of a compiled function.
 
 use std::fmt;
+use std::time::Duration;
 
 /// What was captured, and what it became.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Explanation {
     /// Graphs captured so far.
     pub graphs: usize,
+    /// Kernels generated for these graphs.
+    pub generated: usize,
+    /// Kernels of these graphs that had been generated for an earlier one.
+    pub reused: usize,
+    /// Which extents of the last arguments are parameters of kernels. Equal ones have one name.
+    pub dynamic: Vec<String>,
     /// Primitives of the last graph.
     pub primitives: usize,
     /// Kernels of the last graph: launches of one call.
@@ -21,13 +28,19 @@ pub struct Explanation {
     pub memory: MemoryUse,
     /// What tuning chose for the kernels of the last graph; empty if they were not tuned.
     pub tuned: Vec<String>,
+    /// Most bytes of results and intermediate tensors of the last graph alive at once.
+    pub peak_bytes: u64,
+    /// How long the last graph took to capture.
+    pub capture_time: Duration,
+    /// How long it took to improve, to cut into kernels and to generate them; their compilation is not part of it.
+    pub plan_time: Duration,
     /// The kernels of the last graph, in order.
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
     pub refusals: Vec<String>,
-    /// What each graph was captured for.
+    /// What each graph was captured for; the last 64.
     pub guards: Vec<String>,
-    /// Why graphs after the first were captured.
+    /// Why graphs after the first were captured; the last 64.
     pub recompiles: Vec<String>,
     /// Why functions could not be captured.
     pub breaks: Vec<String>,
@@ -53,6 +66,10 @@ pub struct KernelInfo {
     pub primitives: Vec<String>,
     /// Programs of its grid.
     pub programs: usize,
+    /// Bytes it reads and writes.
+    pub bytes: u64,
+    /// Operations on elements.
+    pub flops: u64,
     /// Its `#[kernel]` source.
     pub source: String,
     /// Its Tile IR.
@@ -63,8 +80,8 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} graphs; the last: {} primitives in {} kernels on {}, {} bytes moved",
-            self.graphs, self.primitives, self.kernels, self.device, self.bytes
+            "{} graphs, {} kernels generated, {} reused; the last: {} primitives in {} kernels on {}, {} bytes moved",
+            self.graphs, self.generated, self.reused, self.primitives, self.kernels, self.device, self.bytes
         )?;
         let m = self.memory;
         writeln!(
@@ -80,6 +97,7 @@ impl fmt::Display for Explanation {
         }
         for (title, lines) in [
             ("tuned", &self.tuned),
+            ("dynamic", &self.dynamic),
             ("not fused", &self.refusals),
             ("guards", &self.guards),
             ("recompiled for", &self.recompiles),

@@ -1,19 +1,29 @@
 //! `compile`: a function of tensors, captured once for each kind of arguments and run as fused kernels.
 
 mod backend;
+mod dynamic;
 mod explain;
 mod options;
+mod saved;
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, json};
+use crate::exec::KernelTime;
+use crate::graph::{Graph, TensorType, json};
 use crate::literal::Literal;
 use crate::passes;
 use crate::tensor::{Structure, Tensor, trace};
 pub use backend::{Backend, Program, list_backends, register_backend};
+pub use dynamic::Dynamic;
+use dynamic::History;
 pub use explain::{Explanation, KernelInfo, MemoryUse};
+pub(crate) use options::nearest;
 pub use options::{Mode, Options};
+pub use saved::Loaded;
+use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tilewright_compiler::error::Loc;
 
 /// Most graphs kept for one function; the oldest is dropped for another.
@@ -31,7 +41,22 @@ pub struct Compiled<F, I, O> {
 
 struct State<O> {
     entries: Vec<Arc<Entry<O>>>,
+    history: History,
+    /// The kernels of all graphs so far.
+    kernels: HashSet<u64>,
+    /// What there is to say but for the last graph's kernels.
     explanation: Explanation,
+}
+
+impl<O> Default for State<O> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            history: History::default(),
+            kernels: HashSet::new(),
+            explanation: Explanation::default(),
+        }
+    }
 }
 
 /// One captured graph.
@@ -58,8 +83,7 @@ where
     let loc = Loc::caller();
     options.check()?;
     let backend = backend::find(options.backend_name())?;
-    let entries = Mutex::new(State { entries: Vec::new(), explanation: Explanation::default() });
-    Ok(Compiled { f, options, backend: Some(backend), loc, entries, types: PhantomData })
+    Ok(Compiled { f, options, backend: Some(backend), loc, entries: Mutex::default(), types: PhantomData })
 }
 
 /// A function that is never captured by itself: its calls run eagerly. Inside another captured function it is part of that.
@@ -70,8 +94,8 @@ where
     I: Structure,
     O: Structure,
 {
-    let entries = Mutex::new(State { entries: Vec::new(), explanation: Explanation::default() });
-    Compiled { f, options: Options::new(), backend: None, loc: Loc::caller(), entries, types: PhantomData }
+    let (options, entries) = (Options::new(), Mutex::default());
+    Compiled { f, options, backend: None, loc: Loc::caller(), entries, types: PhantomData }
 }
 
 impl<F, I, O> Compiled<F, I, O>
@@ -90,18 +114,49 @@ where
         if eager || trace::is_capturing() {
             return self.eager(x);
         }
+        let (entry, args) = self.entry_for(x)?;
+        let Some(program) = &entry.program else { return self.eager(x) };
+        let mut all = args;
+        all.extend(entry.captured.iter().cloned());
+        let results = program.run(&all)?;
+        Ok(entry.template.rebuild(&mut results.into_iter()))
+    }
+
+    /// Captures and lowers the function for such arguments, if that was not done before, without running it. Kernels are
+    /// generated; the device compiles them when they are first launched.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`], but for what only running tells.
+    pub fn plan(&self, x: &I) -> Result<()> {
+        if self.backend.as_ref().is_some_and(|b| b.name() != "eager") {
+            self.entry_for(x)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the function for these arguments and tells how long each of its kernels takes, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`]; [`Error::Options`] if it does not run as kernels.
+    pub fn profile(&self, x: &I, rounds: usize) -> Result<Vec<KernelTime>> {
+        let none = || Error::Options("a function that runs eagerly has no kernels to time".into());
+        if self.backend.as_ref().is_none_or(|b| b.name() == "eager") {
+            return Err(none());
+        }
+        let (entry, mut args) = self.entry_for(x)?;
+        args.extend(entry.captured.iter().cloned());
+        entry.program.as_ref().ok_or_else(none)?.profile(&args, rounds)
+    }
+
+    /// The graph for such arguments, and the arguments' tensors.
+    fn entry_for(&self, x: &I) -> Result<(Arc<Entry<O>>, Vec<Tensor>)> {
         let args = x.tensors();
         for t in &args {
             t.check()?;
         }
         let mut guard = String::new();
         x.describe(&mut guard);
-        let entry = self.entry(&guard, x, &args)?;
-        let Some(program) = &entry.program else { return self.eager(x) };
-        let mut all = args;
-        all.extend(entry.captured.iter().cloned());
-        let results = program.run(&all)?;
-        Ok(entry.template.rebuild(&mut results.into_iter()))
+        Ok((self.entry(&guard, x, &args)?, args))
     }
 
     fn eager(&self, x: &I) -> Result<O> {
@@ -118,38 +173,49 @@ where
         if let Some(entry) = state.entries.iter().find(|e| e.guard == guard) {
             return Ok(entry.clone());
         }
+        let begin = Instant::now();
         let types: Vec<_> = args.iter().map(|t| t.ty().clone()).collect();
         let (template, captured) = trace::capture(&types, self.loc, |tensors| {
             let y = (self.f)(&x.rebuild(&mut tensors.iter().cloned()));
             let outputs = y.tensors();
             (y, outputs)
         })?;
+        let mode = self.options.is_dynamic();
+        let (varying, news) = state.history.arguments(mode, &kind(x, &types), &types);
         if let Some(last) = state.entries.last() {
-            let reason = format!("arguments {guard} where the last graph was captured for {}", last.guard);
-            state.explanation.recompiles.push(reason);
+            let news = if news.is_empty() { String::new() } else { format!(": {}", news.join("; ")) };
+            let reason = format!("arguments {guard} where the last graph was captured for {}{news}", last.guard);
+            note(&mut state.explanation.recompiles, reason);
         }
-        state.explanation.guards.push(guard.to_owned());
+        note(&mut state.explanation.guards, guard.to_owned());
+        state.explanation.dynamic = dynamic::symbols(&varying, &types);
         let entry = if let Some(loc) = captured.read_back {
             if self.options.is_fullgraph() {
                 return Err(Error::ReadBack { loc });
             }
-            state.explanation.breaks.push(format!("values are read back at {loc}: the function runs eagerly"));
+            note(&mut state.explanation.breaks, format!("values are read back at {loc}: the function runs eagerly"));
             Entry { guard: guard.to_owned(), program: None, graph: Graph::new(), captured: vec![], template }
         } else {
-            let graph = passes::optimise(&captured.graph)?;
+            state.explanation.capture_time = begin.elapsed();
+            let begin = Instant::now();
+            let mut graph = passes::optimise(&captured.graph)?;
+            graph.varying = state.history.graph(mode, &graph, &varying);
             let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
             let program = backend.compile(&graph, &self.options)?;
+            state.explanation.plan_time = begin.elapsed();
             state.explanation.graphs += 1;
             state.explanation.primitives = graph.nodes.len() - graph.inputs.len();
+            for identity in program.identities() {
+                let new = state.kernels.insert(identity);
+                *(if new { &mut state.explanation.generated } else { &mut state.explanation.reused }) += 1;
+            }
             Entry { guard: guard.to_owned(), program: Some(program), graph, captured: captured.captured, template }
         };
         let entry = Arc::new(entry);
         if state.entries.len() == MOST_GRAPHS {
             let oldest = state.entries.remove(0);
-            state
-                .explanation
-                .recompiles
-                .push(format!("more than {MOST_GRAPHS} graphs: that for {} was dropped", oldest.guard));
+            let dropped = format!("more than {MOST_GRAPHS} graphs: that for {} was dropped", oldest.guard);
+            note(&mut state.explanation.recompiles, dropped);
         }
         state.entries.push(entry.clone());
         Ok(entry)
@@ -177,12 +243,48 @@ where
     /// # Errors
     /// What the device says when values are read.
     pub fn to_json(&self) -> Result<Option<String>> {
-        let last = self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned();
-        let Some(entry) = last else { return Ok(None) };
-        let values = entry.captured.iter().map(Tensor::to_literal).collect::<Result<Vec<_>>>()?;
-        let values: Vec<&Literal> = values.iter().map(AsRef::as_ref).collect();
-        json::to_json(&entry.graph, &values).map(Some)
+        let Some(entry) = self.last() else { return Ok(None) };
+        let value = |t: &Tensor| Ok(json::SavedValue::Inline(t.to_literal()?.as_ref().clone()));
+        json::write(&json::Saved {
+            graph: entry.graph.clone(),
+            takes: Some(entry.guard.clone()),
+            checksum: None,
+            captured: entry.captured.iter().map(value).collect::<Result<_>>()?,
+        })
+        .map(Some)
     }
+
+    /// Saves the last captured graph in a folder, which is made if need be: the graph as `graph.json`, the tensors that the
+    /// function captured as `weights.safetensors`. [`Loaded::open`] loads them.
+    ///
+    /// # Errors
+    /// [`Error::NotCaptured`] if there is no graph; [`Error::Weights`] if a file cannot be written; what the device says when
+    /// values are read.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let entry = self.last().filter(|e| e.program.is_some());
+        let entry = entry.ok_or(Error::NotCaptured { loc: self.loc })?;
+        saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
+    }
+
+    fn last(&self) -> Option<Arc<Entry<O>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned()
+    }
+}
+
+/// The description of arguments without their extents.
+fn kind<I: Structure>(x: &I, types: &[TensorType]) -> String {
+    let flat = types.iter().map(|t| Tensor::from(Literal::zeros(TensorType::new(t.dtype, vec![0; t.rank()]))));
+    let mut text = String::new();
+    x.rebuild(&mut flat.collect::<Vec<_>>().into_iter()).describe(&mut text);
+    text
+}
+
+/// Adds a line, and forgets the oldest of many.
+fn note(lines: &mut Vec<String>, line: String) {
+    if lines.len() == MOST_GRAPHS {
+        lines.remove(0);
+    }
+    lines.push(line);
 }
 
 impl<F, I, O> std::fmt::Debug for Compiled<F, I, O> {

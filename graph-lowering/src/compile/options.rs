@@ -1,5 +1,6 @@
 //! Options of `compile`.
 
+use super::dynamic::Dynamic;
 use crate::error::{Error, Result};
 use crate::fuse::tune::Tuning;
 use std::path::PathBuf;
@@ -57,6 +58,7 @@ pub struct Options {
     mode: Mode,
     tuning_budget: Duration,
     tuning_store: Option<PathBuf>,
+    dynamic: Dynamic,
     mistake: Option<String>,
 }
 
@@ -64,7 +66,8 @@ pub struct Options {
 const TUNING_BUDGET: Duration = Duration::from_secs(120);
 
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 7] = ["backend", "device", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
+const NAMES: [&str; 8] =
+    ["backend", "device", "dynamic", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
 
 impl Default for Options {
     fn default() -> Self {
@@ -76,6 +79,7 @@ impl Default for Options {
             mode: Mode::Default,
             tuning_budget: TUNING_BUDGET,
             tuning_store: None,
+            dynamic: Dynamic::Auto,
             mistake: None,
         }
     }
@@ -144,8 +148,15 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or `2m`),
-    /// `tuning_store`.
+    /// Are extents parameters of kernels? By default those that have been seen to differ from call to call.
+    #[must_use]
+    pub fn dynamic(mut self, dynamic: Dynamic) -> Self {
+        self.dynamic = dynamic;
+        self
+    }
+
+    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or
+    /// `2m`), `tuning_store`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -156,6 +167,10 @@ impl Options {
         let problem = match (name, flag) {
             ("backend", _) => return self.backend(value),
             ("device", _) => return self.device(value),
+            ("dynamic", _) => match Dynamic::named(value) {
+                Some(dynamic) => return self.dynamic(dynamic),
+                None => unknown("value of option `dynamic`:", value, &Dynamic::NAMES),
+            },
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
             ("fullgraph" | "fusion", None) => format!("option `{name}` is `on` or `off`, not `{value}`"),
@@ -204,6 +219,10 @@ impl Options {
         self.fullgraph
     }
 
+    pub(super) fn is_dynamic(&self) -> Dynamic {
+        self.dynamic
+    }
+
     /// Are primitives to be fused?
     pub fn is_fused(&self) -> bool {
         self.fusion
@@ -226,9 +245,13 @@ fn duration(text: &str) -> Option<Duration> {
 
 /// The message for a name that does not exist, with the nearest one that does.
 pub(super) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|k| (edits(name, k), *k)).min().filter(|(n, _)| *n <= 3);
-    let guess = near.map_or(String::new(), |(_, k)| format!("; did you mean `{k}`?"));
+    let guess = nearest(name, known.iter().copied()).map_or(String::new(), |k| format!("; did you mean `{k}`?"));
     format!("unknown {what} `{name}`{guess}\n  known: {}", known.join(", "))
+}
+
+/// The known name that was meant by `name`, if one is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.map(|k| (edits(name, k), k)).min().filter(|(n, _)| *n <= 3).map(|(_, k)| k)
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour to turn `a` into `b`.
@@ -275,6 +298,9 @@ mod tests {
             let e = Options::new().set("tuning_budget", text).check().unwrap_err().to_string();
             assert!(e.contains("is a time such as"), "{e}");
         }
+        let e = Options::new().set("dynamic", "allways").check().unwrap_err().to_string();
+        assert!(e.contains("unknown value of option `dynamic`: `allways`; did you mean `always`?"), "{e}");
+        assert_eq!(Options::new().set("dynamic", "never"), Options::new().dynamic(Dynamic::Never));
         assert_eq!(Options::new().set("fusion", "off"), Options::new().fusion(false));
     }
 }

@@ -125,7 +125,7 @@ impl Bound {
             Home::Output(i) => args.len() + arenas.len() + i,
         };
         let mut graph = DeviceGraphBuilder::new(&e.device, &memories(args, arenas, &outputs))?;
-        e.launches(&Buffers { inputs: args, arenas, outputs: &outputs }, |launch, homes| {
+        e.launches(&Buffers { inputs: args, arenas, outputs: &outputs }, |_, launch, homes| {
             graph.launch(launch, &homes.iter().map(slot).collect::<Vec<_>>())
         })?;
         let graph = graph.finish().map_err(Error::from)?;

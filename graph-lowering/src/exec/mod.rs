@@ -6,6 +6,7 @@
 
 pub mod bound;
 pub mod memory;
+mod profile;
 
 use crate::error::{Error, Result};
 use crate::fuse::tune::{Tuned, Tuning, tune};
@@ -14,10 +15,11 @@ use crate::graph::{Graph, NodeId, TensorType};
 use crate::literal::Literal;
 use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
+pub use profile::KernelTime;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Once, OnceLock};
-use tilewright_runtime::{Buffer, Device, DeviceKind, KernelArg, Launch, Memory};
+use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
 
 /// A tensor in a device's memory.
 #[derive(Clone, Debug)]
@@ -127,7 +129,7 @@ impl Executable {
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
         // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
         let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
-        let graph = Arc::new(graph);
+        let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
         let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
@@ -187,7 +189,7 @@ impl Executable {
         self.results = self.plan.outputs.iter().map(|&root| home(root)).collect::<Result<_>>()?;
         for (&node, &word) in &self.plan.fills {
             let Some(&home) = homes.get(&node) else { continue };
-            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, &[1]), |_| word);
+            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, [1]), |_| word);
             let byte = element.bytes().first().copied().filter(|b| element.bytes().iter().all(|x| x == b));
             if graph.ty(node).bytes() > 0 {
                 self.fills.push(Fill { node, home, byte, word });
@@ -223,8 +225,13 @@ impl Executable {
 
     /// Bytes that all kernels read and write.
     pub fn bytes(&self) -> u64 {
-        let size = |p: &fuse::kernel::Param| (p.dims.iter().product::<usize>() * p.dtype.bytes()) as u64;
-        self.kernels.iter().flat_map(|k| &k.params).map(size).sum()
+        self.kernels.iter().map(Kernel::bytes).sum()
+    }
+
+    /// Bytes of a call: its results and all that lies between kernels.
+    pub fn peak_bytes(&self) -> u64 {
+        let outputs: usize = self.outputs.iter().map(|&node| self.graph.ty(node).bytes()).sum();
+        (self.memory.planned() + outputs) as u64
     }
 
     fn alloc_arenas(&self) -> Result<Vec<Buffer<u8>>> {
@@ -290,30 +297,29 @@ impl Executable {
     }
 
     fn launch<'a>(&self, kernel: &Kernel, homes: &[Home], buffers: &'a Buffers<'_>) -> Result<Launch<'a>> {
-        let mut args = Vec::with_capacity(kernel.params.len());
+        let mut places = Vec::with_capacity(kernel.params.len());
         for (p, &home) in kernel.params.iter().zip(homes) {
             let memory = buffers.memory(home);
             let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
             let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
-            let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
-            args.push((p.name, arg));
+            places.push((memory, start));
         }
-        let launch = Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options);
+        let launch = Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
         Ok(launch.on(&self.device))
     }
 
-    /// Calls a function with the launch of each kernel that runs and the homes of its views.
+    /// Calls a function with each kernel that runs, its launch, and the homes of its views.
     fn launches(
         &self,
         buffers: &Buffers<'_>,
-        mut each: impl FnMut(&Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
+        mut each: impl FnMut(&Kernel, &Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
         let mut result = Ok(());
         self.compiled.call_once(|| result = self.compile(buffers));
         result?;
         for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
             if kernel.grid > 0 {
-                each(&self.launch(kernel, homes, buffers)?, homes)?;
+                each(kernel, &self.launch(kernel, homes, buffers)?, homes)?;
             }
         }
         Ok(())
@@ -341,11 +347,20 @@ impl Executable {
     /// # Errors
     /// What the device says.
     pub fn run(&self, args: &[Arc<DeviceArray>]) -> Result<Vec<DeviceArray>> {
+        self.run_with(args, |_, launch| launch.launch())
+    }
+
+    /// Runs all kernels, each as `each` does it.
+    fn run_with(
+        &self,
+        args: &[Arc<DeviceArray>],
+        mut each: impl FnMut(&Kernel, &Launch<'_>) -> tilewright_runtime::Result<()>,
+    ) -> Result<Vec<DeviceArray>> {
         self.check(args)?;
         let (arenas, outputs) = (self.alloc_arenas()?, self.alloc_outputs()?);
         let buffers = Buffers { inputs: args, arenas: &arenas, outputs: &outputs };
         self.fill(&buffers)?;
-        self.launches(&buffers, |launch, _| launch.launch())?;
+        self.launches(&buffers, |kernel, launch, _| each(kernel, launch))?;
         (0..self.results.len()).map(|i| self.result(i, args, &outputs)).collect()
     }
 }

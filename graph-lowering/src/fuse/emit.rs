@@ -4,8 +4,9 @@
 //! lies outside a tensor reads 0 and is never stored; reductions mask it.
 
 use super::group::{Step, canonical, operand_coordinates, step, storage};
-use super::kernel::Body;
+use super::kernel::{Body, Variable, intern};
 use super::map::{Affine, linear};
+use super::varying::{Meaning, Number};
 use crate::graph::NodeId;
 use crate::prim::{Class, Op, index::outside};
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,8 @@ use tilewright_compiler::DType;
 use tilewright_compiler::dsl::Specialization;
 use tilewright_compiler::error::{Diagnostic, Error, Result};
 use tilewright_compiler::tile::{
-    BinaryOp, Builder, Built, Cmp, Constant, DotPrecision, Function, ReduceOp, Shape, TileType, Value, ViewValue, rules,
+    BinaryOp, Builder, Built, Cmp, Constant, DotPrecision, Function, ParamHint, ReduceOp, Shape, TileType, Value,
+    ViewValue, rules,
 };
 
 /// Tiles of a matrix product from which on their order matters for the cache.
@@ -21,8 +23,11 @@ const MANY_TILES: usize = 32;
 /// Rows of tiles in a group.
 const GROUP_ROWS: i64 = 8;
 
-/// Builds the kernel's IR for what is known of its arguments.
-pub(super) fn function(body: &Body, spec: &Specialization) -> Result<Function> {
+/// Builds the kernel's IR for what is known of its arguments. The numbers it takes after its views depend on the body alone.
+pub(super) fn function(body: &Body, spec: &Specialization) -> Result<(Function, Vec<Number>)> {
+    if let Some(kernel) = &body.attention {
+        return super::attention::function(kernel, body, spec).map(|function| (function, vec![]));
+    }
     let mut b = Builder::new(body.name);
     b.set_fp_fusion(spec.fp_fusion);
     let mut flat = 0;
@@ -36,28 +41,44 @@ pub(super) fn function(body: &Body, spec: &Specialization) -> Result<Function> {
             b.param_view(p.name, p.dtype, p.dims.len() as u8, spec.index, &hints)
         })
         .collect();
-    let mut emit = Emit { body, b, views, origin: vec![], state: State::default(), unflat: HashMap::new() };
+    let mut emit = Emit {
+        body,
+        b,
+        views,
+        hints: spec.hints.get(flat..).unwrap_or_default(),
+        numbers: Vec::new(),
+        known: HashMap::new(),
+        origin: vec![],
+        state: State::default(),
+        unflat: HashMap::new(),
+    };
     match emit.kernel() {
-        Ok(()) => Ok(emit.b.finish()),
+        Ok(()) => Ok((emit.b.finish(), emit.numbers)),
         Err(diagnostic) => Err(Error::Kernel { kernel: body.name.to_owned(), diagnostics: vec![diagnostic] }),
     }
 }
 
 /// What has been computed in the open regions.
 #[derive(Clone, Default)]
-struct State {
-    values: HashMap<(NodeId, Vec<Affine>), Value>,
+pub(super) struct State {
+    pub(super) values: HashMap<(NodeId, Vec<Affine>), Value>,
     coordinates: HashMap<usize, Value>,
     loaded: HashMap<usize, Value>,
 }
 
-struct Emit<'a> {
-    body: &'a Body,
-    b: Builder,
+pub(super) struct Emit<'a> {
+    pub(super) body: &'a Body,
+    pub(super) b: Builder,
     views: Vec<ViewValue>,
+    /// What is known of the numbers.
+    hints: &'a [ParamHint],
+    /// Parameters after the views.
+    numbers: Vec<Number>,
+    /// Which value each is.
+    known: HashMap<Meaning, Value>,
     /// First value of each variable in this tile.
-    origin: Vec<Value>,
-    state: State,
+    pub(super) origin: Vec<Value>,
+    pub(super) state: State,
     /// What a tile was before dimensions of extent 1 were inserted.
     unflat: HashMap<Value, Value>,
 }
@@ -91,6 +112,10 @@ impl Emit<'_> {
     fn kernel(&mut self) -> Built<()> {
         self.origins()?;
         let body = self.body;
+        if let Some(node) = body.group.scatter {
+            self.scatter(node)?;
+            return self.stores(|_| true);
+        }
         let nodes: Vec<NodeId> = body.group.nodes.iter().copied().collect();
         if !body.group.looped {
             for &node in &nodes {
@@ -98,32 +123,37 @@ impl Emit<'_> {
             }
             return self.stores(|_| true);
         }
-        let after = self.after_reductions();
+        let levels = self.levels();
+        let level = |n: NodeId| levels.get(&n).copied().unwrap_or(0);
         let inner: HashSet<NodeId> = nodes.iter().copied().filter(|&n| self.in_loop(n)).collect();
-        let reductions: Vec<NodeId> = nodes.iter().copied().filter(|n| self.is_reduction(*n)).collect();
-        for &node in &nodes {
-            if !inner.contains(&node) && !after.contains(&node) {
-                self.member(node)?;
+        let stored: HashSet<NodeId> = body.group.stores.iter().map(|s| s.node).collect();
+        let loops: Vec<usize> =
+            (0..body.variables.len()).filter(|&v| body.variables[v].reduced && body.variables[v].tiled()).collect();
+        // Every level goes through the rows once. What has no element for each value of a reduced variable is computed between.
+        let last = nodes.iter().map(|&n| level(n)).max().unwrap_or(0);
+        for now in 0..=last {
+            for &node in &nodes {
+                if level(node) == now && !inner.contains(&node) && !self.is_reduction(node) {
+                    self.member(node)?;
+                }
             }
-        }
-        let mut accumulators = Vec::new();
-        for &r in &reductions {
-            let init = self.init(r)?;
-            accumulators.push(init);
-        }
-        let loops: Vec<usize> = (0..body.variables.len())
-            .filter(|&v| body.variables[v].reduced && body.variables[v].tiles() != 1)
-            .collect();
-        let outside = self.state.clone();
-        let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n)).collect();
-        let accumulators = self.nest(&loops, accumulators, &inner)?;
-        self.state = outside;
-        for a in &accumulators {
-            self.finish_reduction(a)?;
-        }
-        for &node in &nodes {
-            if after.contains(&node) && !self.is_reduction(node) {
-                self.member(node)?;
+            // A reduction is finished one level above that of its operand.
+            let reductions: Vec<NodeId> =
+                nodes.iter().copied().filter(|&n| self.is_reduction(n) && level(n) == now + 1).collect();
+            let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n) && level(*n) == now).collect();
+            if reductions.is_empty() && !inner.iter().any(|n| stored.contains(n)) {
+                continue;
+            }
+            let mut accumulators = Vec::new();
+            for &r in &reductions {
+                let init = self.init(r)?;
+                accumulators.push(init);
+            }
+            let outside = self.state.clone();
+            let accumulators = self.nest(&loops, accumulators, &inner)?;
+            self.state = outside;
+            for a in &accumulators {
+                self.finish_reduction(a)?;
             }
         }
         self.stores(|n| !inner.contains(&n))
@@ -144,14 +174,11 @@ impl Emit<'_> {
         };
         let inits: Vec<Value> = accumulators.iter().flat_map(Accumulator::values).collect();
         let lo = self.b.const_i64(DType::I32, 0)?;
-        let hi = self.b.const_i64(DType::I32, self.body.variables[v].extent as i64)?;
+        let hi = self.extent(v)?;
         let step = self.b.const_i64(DType::I32, self.body.variables[v].tile as i64)?;
         let (iv, carried) = self.b.begin_for(lo, hi, step, &inits)?;
         let (origin, state) = (self.origin[v], self.state.clone());
-        self.origin[v] = iv;
-        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
-        self.state.coordinates.remove(&v);
-        self.state.loaded.clear();
+        self.enter(v, iv);
         let mut carried = carried.into_iter();
         let accumulators: Vec<Accumulator> = accumulators.iter().map(|a| a.with(&mut carried)).collect();
         let next = self.nest(rest, accumulators, inner)?;
@@ -161,13 +188,21 @@ impl Emit<'_> {
         Ok(next.iter().map(|a| a.with(&mut results)).collect())
     }
 
+    /// The body of a loop in which a variable begins here.
+    pub(super) fn enter(&mut self, v: usize, origin: Value) {
+        self.origin[v] = origin;
+        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
+        self.state.coordinates.remove(&v);
+        self.state.loaded.clear();
+    }
+
     /// Where this program's tile begins.
     fn origins(&mut self) -> Built<()> {
         let variables = &self.body.variables;
         let zero = self.b.const_i64(DType::I32, 0)?;
         self.origin = vec![zero; variables.len()];
         let tiled: Vec<usize> =
-            (0..variables.len()).filter(|&v| !variables[v].reduced && variables[v].tiles() > 1).collect();
+            (0..variables.len()).filter(|&v| !variables[v].reduced && variables[v].tiled()).collect();
         if tiled.is_empty() {
             return Ok(());
         }
@@ -180,7 +215,7 @@ impl Emit<'_> {
         for (i, &v) in tiled.iter().enumerate().rev() {
             let mut number = rest;
             if i > 0 {
-                let tiles = self.b.const_i64(DType::I32, variables[v].tiles() as i64)?;
+                let tiles = self.tiles(v)?;
                 number = self.b.binary(BinaryOp::Rem, rest, tiles)?;
                 rest = self.b.binary(BinaryOp::Div, rest, tiles)?;
             }
@@ -195,23 +230,23 @@ impl Emit<'_> {
         let n = self.rank();
         let [.., m, last] = *tiled else { return None };
         let variables = &self.body.variables;
-        let many = self.body.group.dot.is_some() && variables[m].tiles() * variables[last].tiles() >= MANY_TILES;
-        (many && m + 3 == n && last + 1 == n).then_some([m, last])
+        let many = [m, last].iter().any(|&v| variables[v].varies)
+            || variables[m].tiles() * variables[last].tiles() >= MANY_TILES;
+        (self.body.group.dot.is_some() && many && m + 3 == n && last + 1 == n).then_some([m, last])
     }
 
     /// The origin of a tile of a matrix product. Tiles are numbered in groups of rows, column by column, so that programs that
     /// run at once share rows of one operand and columns of the other in the cache. Gives what is left of the number.
     fn matrix_origins(&mut self, number: Value, [m, n]: [usize; 2], only: bool) -> Built {
-        let [tiles_m, tiles_n] = [m, n].map(|v| self.body.variables[v].tiles() as i64);
-        let count = self.b.const_i64(DType::I32, tiles_m * tiles_n)?;
+        let (rows, columns) = (self.tiles(m)?, self.tiles(n)?);
         let (mut tile, mut rest) = (number, number);
         if !only {
+            let count = self.product(rows, columns)?;
             tile = self.b.binary(BinaryOp::Rem, number, count)?;
             rest = self.b.binary(BinaryOp::Div, number, count)?;
         }
         let height = self.b.const_i64(DType::I32, GROUP_ROWS)?;
-        let in_group = self.b.const_i64(DType::I32, GROUP_ROWS * tiles_n)?;
-        let rows = self.b.const_i64(DType::I32, tiles_m)?;
+        let in_group = self.product(height, columns)?;
         let group = self.b.binary(BinaryOp::Div, tile, in_group)?;
         let first = self.b.binary(BinaryOp::Mul, group, height)?;
         let left = self.b.binary(BinaryOp::Sub, rows, first)?;
@@ -227,7 +262,7 @@ impl Emit<'_> {
         Ok(rest)
     }
 
-    fn bug(&self, what: &str) -> Diagnostic {
+    pub(super) fn bug(&self, what: &str) -> Diagnostic {
         self.b.error(format!("internal error of the kernel generator: {what}"))
     }
 
@@ -244,40 +279,100 @@ impl Emit<'_> {
                 .is_some_and(|at| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0)))
     }
 
-    /// The group's reductions and what depends on them.
-    fn after_reductions(&self) -> HashSet<NodeId> {
+    /// How many times in a row the group's reductions must have been finished before a node is known; nothing for those before any.
+    fn levels(&self) -> HashMap<NodeId, usize> {
         let (graph, group) = (&self.body.graph, &self.body.group);
-        let mut after = HashSet::new();
+        let mut levels: HashMap<NodeId, usize> = HashMap::new();
         for &node in &group.nodes {
             let mut seen = HashSet::new();
             let mut stack = graph.nodes[node].args.clone();
-            let mut found = self.is_reduction(node);
+            let mut level = 0;
             while let Some(a) = stack.pop() {
                 if !seen.insert(a) {
                     continue;
                 }
                 if group.nodes.contains(&a) {
-                    found |= after.contains(&a);
+                    level = level.max(levels.get(&a).copied().unwrap_or(0));
                 } else if !group.leaves.contains(&a) {
                     stack.extend(&graph.nodes[a].args);
                 }
             }
-            if found {
-                after.insert(node);
-            }
+            levels.insert(node, level + usize::from(self.is_reduction(node)));
         }
-        after
+        levels
     }
 
     // ---- tiles ------------------------------------------------------------------------------------------------
 
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.body.variables.len()
     }
 
     /// The shape of a tile that depends on these variables.
-    fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
         self.body.variables.iter().enumerate().map(|(v, var)| if depends(v) { var.tile } else { 1 }).collect()
+    }
+
+    /// A number that the kernel takes as a parameter.
+    fn number(&mut self, meaning: Meaning, dtype: DType, value: Constant) -> Built {
+        if let Some(&known) = self.known.get(&meaning) {
+            return Ok(known);
+        }
+        let i = self.numbers.len();
+        let name = intern(&format!("n{}", self.views.len() + i));
+        let param = self.b.param_scalar(name, dtype, self.hints.get(i).copied().unwrap_or_default());
+        self.numbers.push(Number { name, dtype, value });
+        self.known.insert(meaning, param);
+        Ok(param)
+    }
+
+    /// An integer that varies with the extents if anything does.
+    fn integer(&mut self, meaning: impl FnOnce() -> Meaning, varies: bool, dtype: DType, value: i64) -> Built {
+        if varies {
+            return self.number(meaning(), dtype, Constant::from_i64(dtype, value));
+        }
+        self.b.const_i64(dtype, value)
+    }
+
+    /// How many values a variable takes.
+    fn extent(&mut self, v: usize) -> Built {
+        let Variable { extent, varies, .. } = self.body.variables[v];
+        if varies {
+            // Every view that has the variable tells.
+            for (p, view) in self.body.params.iter().zip(&self.views) {
+                if let Some(i) = p.variables.iter().position(|&w| w == v) {
+                    return Ok(view.dims[i]);
+                }
+            }
+        }
+        self.integer(|| Meaning::Extent(v), varies, DType::I32, extent as i64)
+    }
+
+    /// How many tiles cover a variable's extent, which is not 0 if a program runs.
+    fn tiles(&mut self, v: usize) -> Built {
+        let Variable { tile, varies, .. } = self.body.variables[v];
+        if !varies {
+            return self.b.const_i64(DType::I32, self.body.variables[v].tiles() as i64);
+        }
+        let (extent, one) = (self.extent(v)?, self.b.const_i64(DType::I32, 1)?);
+        let last = self.b.binary(BinaryOp::Sub, extent, one)?;
+        let tile = self.b.const_i64(DType::I32, tile as i64)?;
+        let last = self.b.binary(BinaryOp::Div, last, tile)?;
+        self.b.binary(BinaryOp::Add, last, one)
+    }
+
+    /// A product of two integers, as a constant if they are.
+    fn product(&mut self, x: Value, y: Value) -> Built {
+        let known = |v| self.b.func().const_of(v).and_then(|c| c.as_i64(DType::I32));
+        match (known(x), known(y)) {
+            (Some(a), Some(b)) => self.b.const_i64(DType::I32, a * b),
+            _ => self.b.binary(BinaryOp::Mul, x, y),
+        }
+    }
+
+    /// A scalar as a tile of one element.
+    fn unit(&mut self, value: Value) -> Built {
+        self.b.reshape(value, Shape::new(vec![1; self.rank()]))
     }
 
     fn constant(&mut self, dtype: DType, value: Constant) -> Built {
@@ -286,7 +381,7 @@ impl Emit<'_> {
     }
 
     /// The values of a variable in this tile, `i32`.
-    fn coordinate(&mut self, v: usize) -> Built {
+    pub(super) fn coordinate(&mut self, v: usize) -> Built {
         if let Some(&known) = self.state.coordinates.get(&v) {
             return Ok(known);
         }
@@ -299,12 +394,19 @@ impl Emit<'_> {
     }
 
     /// The values of a function of the variables in this tile, `i32`.
-    fn affine(&mut self, a: &Affine) -> Built {
-        let mut sum = self.constant(DType::I32, Constant::from_i64(DType::I32, a.offset))?;
+    pub(super) fn affine(&mut self, a: &Affine) -> Built {
+        let varies = self.body.varies;
+        let mut sum = if a.offset != 0 && varies {
+            let offset = Constant::from_i64(DType::I32, a.offset);
+            let offset = self.number(Meaning::Offset(a.clone()), DType::I32, offset)?;
+            self.unit(offset)?
+        } else {
+            self.constant(DType::I32, Constant::from_i64(DType::I32, a.offset))?
+        };
         for (&v, &c) in &a.terms {
             let mut term = self.coordinate(v)?;
             if c != 1 {
-                let factor = self.b.const_i64(DType::I32, c)?;
+                let factor = self.integer(|| Meaning::Coefficient(a.clone(), v), varies, DType::I32, c)?;
                 term = self.b.binary(BinaryOp::Mul, term, factor)?;
             }
             sum = self.b.binary(BinaryOp::Add, sum, term)?;
@@ -313,14 +415,14 @@ impl Emit<'_> {
     }
 
     /// Which lanes lie inside the extents of these variables; `None` if all do.
-    fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
+    pub(super) fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
         let mut mask = None;
         for v in variables {
             if !self.body.variables[v].ragged() {
                 continue;
             }
             let at = self.coordinate(v)?;
-            let extent = self.b.const_i64(DType::I32, self.body.variables[v].extent as i64)?;
+            let extent = self.extent(v)?;
             let below = self.b.compare(Cmp::Lt, at, extent)?;
             mask = Some(match mask {
                 None => below,
@@ -413,7 +515,7 @@ impl Emit<'_> {
     }
 
     /// The tile of any node at coordinates.
-    fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
+    pub(super) fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
         let body = self.body;
         let (graph, group) = (&body.graph, &body.group);
         if group.nodes.contains(&node) {
@@ -447,6 +549,10 @@ impl Emit<'_> {
     /// A tensor made without operands.
     fn made(&mut self, node: NodeId, at: &[Affine]) -> Built {
         match &self.body.graph.nodes[node].op {
+            Op::Full(full) if self.body.graph.varying.word(node) => {
+                let number = self.number(Meaning::Word(node), full.dtype, Constant(full.word))?;
+                self.unit(number)
+            }
             Op::Full(full) => self.constant(full.dtype, Constant(full.word)),
             Op::Iota(iota) => {
                 let place = self.body.affine(&at[iota.axis]);
@@ -474,7 +580,8 @@ impl Emit<'_> {
         let number = self.value(index.0, &index.1)?;
         let dtype = graph.ty(index.0).dtype;
         let zero = self.b.const_i64(dtype, 0)?;
-        let rows = self.b.const_i64(dtype, table_dims[0] as i64)?;
+        let varies = graph.varying.any_dim(table);
+        let rows = self.integer(|| Meaning::Rows(table), varies, dtype, table_dims[0] as i64)?;
         let low = self.b.compare(Cmp::Ge, number, zero)?;
         let high = self.b.compare(Cmp::Lt, number, rows)?;
         let mut mask = self.b.binary(BinaryOp::And, low, high)?;
@@ -482,7 +589,7 @@ impl Emit<'_> {
         if let Some(inside) = self.inside(rest.terms.keys().copied())? {
             mask = self.b.binary(BinaryOp::And, mask, inside)?;
         }
-        let step = self.b.const_i64(dtype, row as i64)?;
+        let step = self.integer(|| Meaning::Row(table), varies && row > 1, dtype, row as i64)?;
         let first = self.b.binary(BinaryOp::Mul, number, step)?;
         let rest = self.affine(&rest)?;
         let rest = self.b.cast(rest, dtype)?;

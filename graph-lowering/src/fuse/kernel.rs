@@ -1,8 +1,9 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
 use super::map::{Affine, linear};
+use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, strides};
 use crate::prim::{Class, Op};
@@ -11,8 +12,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
 use tilewright_compiler::error::Error as CompilerError;
-use tilewright_kernels::MatmulConfig;
-use tilewright_runtime::{Access, Device, DeviceKind, Options as LaunchOptions};
+use tilewright_kernels::{AttentionKernel, MatmulConfig};
+use tilewright_runtime::{Access, Device, DeviceKind, KernelArg, Memory, Options as LaunchOptions};
 
 /// A loop variable of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub struct Variable {
     pub tile: usize,
     /// Does a reduction remove it?
     pub reduced: bool,
+    /// Is the extent a parameter of the kernel, which serves others with the same tile, too?
+    pub varies: bool,
 }
 
 impl Variable {
@@ -31,9 +34,14 @@ impl Variable {
         self.extent.div_ceil(self.tile)
     }
 
-    /// Has the last tile elements beyond the extent?
+    /// May there be more than one tile?
+    pub fn tiled(&self) -> bool {
+        self.varies || self.tiles() != 1
+    }
+
+    /// May the last tile have elements beyond the extent?
     pub fn ragged(&self) -> bool {
-        self.extent == 0 || !self.extent.is_multiple_of(self.tile)
+        self.varies || self.extent == 0 || !self.extent.is_multiple_of(self.tile)
     }
 }
 
@@ -56,6 +64,8 @@ pub struct Param {
     pub dims: Vec<usize>,
     /// Strides of the view in elements.
     pub strides: Vec<isize>,
+    /// Do extents of the tensor vary?
+    pub varies: bool,
 }
 
 /// A generated kernel.
@@ -63,8 +73,10 @@ pub struct Param {
 pub struct Kernel {
     /// Its definition, for launches.
     pub def: KernelDef,
-    /// Its parameters: what it reads, then what it stores.
+    /// Its views: what it reads, then what it stores.
     pub params: Vec<Param>,
+    /// Numbers that it takes after them.
+    pub numbers: Vec<Number>,
     /// Programs.
     pub grid: usize,
     /// Warps and stages.
@@ -89,6 +101,10 @@ pub(super) struct Body {
     pub tables: HashMap<NodeId, usize>,
     /// The parameter of each store.
     pub stores: Vec<usize>,
+    /// Does anything in it vary? Then coefficients are parameters, too.
+    pub varies: bool,
+    /// The library's kernel, if this is attention.
+    pub attention: Option<AttentionKernel>,
 }
 
 impl Body {
@@ -163,6 +179,9 @@ impl Uses {
 /// # Errors
 /// A broken invariant.
 pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
+    if let Some(attention) = &group.attention {
+        return attention.kernel(graph, group, device);
+    }
     let mut uses = Uses::of(graph, group);
     let broken = |what: &str| Error::Internal(what.to_owned());
     let mut stores = Vec::new();
@@ -172,23 +191,16 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         if !group.nodes.contains(&store.node) {
             uses.visit(graph, group, store.node, &at);
         }
-        let steps = strides(&graph.ty(store.target).dims);
-        let place = match (&store.place, &graph.nodes[store.target].op) {
-            (None, Op::Permute(p)) if store.node != store.target => {
-                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
-                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
-            }
-            (None, _) => linear(&at, dims),
-            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
-                let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
-                sum.add(&coordinate.scale(steps[i] as i64))
-            }),
-        };
+        let place = stored_at(graph, store, &at);
         uses.others.insert(place.clone());
         stores.push((store, place));
     }
 
-    let (variables, last_of) = join_variables(group, &uses);
+    if group.scatter.is_some() {
+        // The row's number is looked for, so it stays a variable of its own.
+        uses.others.insert(canonical(&[Affine::variable(0)], &group.space).remove(0));
+    }
+    let (variables, last_of) = join_variables(group, &uses, &varying::space(graph, group));
     let mut body = Body {
         graph: graph.clone(),
         group: group.clone(),
@@ -199,6 +211,8 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         loads: HashMap::new(),
         tables: HashMap::new(),
         stores: Vec::new(),
+        varies: false,
+        attention: None,
     };
     for (node, place) in &uses.reads {
         let affine = body.affine(place);
@@ -210,7 +224,8 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         let (dims, strides) = (vec![graph.ty(node).elements()], vec![1]);
         let dtype = graph.ty(node).dtype;
         body.tables.insert(node, body.params.len());
-        body.params.push(Param { name, node, dtype, access: Access::In, offset: 0, variables: vec![], dims, strides });
+        let (access, varies) = (Access::In, graph.varying.any_dim(node));
+        body.params.push(Param { name, node, dtype, access, offset: 0, variables: vec![], dims, strides, varies });
     }
     for (store, place) in &stores {
         let affine = body.affine(place);
@@ -218,15 +233,33 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         body.stores.push(index);
     }
     let options = choose_tiles(&mut body, device);
-    finish(body, options)
+    finish(body, None, options)
 }
 
-/// The kernel of a body whose variables have their tiles.
-fn finish(body: Body, options: LaunchOptions) -> Result<Kernel> {
-    let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+/// Where in the buffer of its target the element at coordinates `at` of a stored node goes.
+pub(super) fn stored_at(graph: &Graph, store: &Store, at: &[Affine]) -> Affine {
+    let steps = strides(&graph.ty(store.target).dims);
+    match (&store.place, &graph.nodes[store.target].op) {
+        (None, Op::Permute(p)) if store.node != store.target => {
+            let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+            p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+        }
+        (None, _) => linear(at, &graph.ty(store.node).dims),
+        (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
+            let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
+            sum.add(&coordinate.scale(steps[i] as i64))
+        }),
+    }
+}
 
+/// The kernel of a body whose variables have their tiles; its grid follows from them unless it is given.
+pub(super) fn finish(mut body: Body, grid: Option<usize>, options: LaunchOptions) -> Result<Kernel> {
+    let tiles = || body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+    let grid = grid.unwrap_or_else(tiles);
+    body.varies = body.variables.iter().any(|v| v.varies) || body.params.iter().any(|p| p.varies);
     let body = Arc::new(body);
-    let text = emit::function(&body, &Specialization::general())?.to_string();
+    let (function, numbers) = emit::function(&body, &Specialization::general())?;
+    let text = function.to_string();
     let id = KernelId {
         path: body.name,
         // No function of the source: the text of its IR is what tells one generated kernel from another.
@@ -236,9 +269,9 @@ fn finish(body: Body, options: LaunchOptions) -> Result<Kernel> {
     };
     let built = body.clone();
     let def = KernelDef::new(body.name, id, move |spec: &Specialization| -> std::result::Result<_, CompilerError> {
-        emit::function(&built, spec)
+        emit::function(&built, spec).map(|(function, _)| function)
     });
-    Ok(Kernel { def, params: body.params.clone(), grid, options, body })
+    Ok(Kernel { def, params: body.params.clone(), numbers, grid, options, body })
 }
 
 fn add_param(body: &mut Body, node: NodeId, prefix: &str, access: Access, place: &Affine) -> usize {
@@ -260,14 +293,15 @@ fn add_param(body: &mut Body, node: NodeId, prefix: &str, access: Access, place:
     }
     let dtype = body.graph.ty(node).dtype;
     let name = intern(&format!("{prefix}{}", body.params.len()));
-    body.params.push(Param { name, node, dtype, access, offset: place.offset as usize, variables, dims, strides });
+    let (offset, varies) = (place.offset as usize, body.graph.varying.any_dim(node));
+    body.params.push(Param { name, node, dtype, access, offset, variables, dims, strides, varies });
     body.params.len() - 1
 }
 
 type Joined = (Vec<Variable>, HashMap<usize, usize>);
 
 /// Joins neighbouring variables that every function steps through as through one, and drops those of extent 1.
-fn join_variables(group: &Group, uses: &Uses) -> Joined {
+fn join_variables(group: &Group, uses: &Uses, varying: &BTreeSet<usize>) -> Joined {
     let all: Vec<&Affine> = uses.all().collect();
     let mut order: Vec<usize> = (0..group.space.len()).filter(|v| !group.reduced.contains(v)).collect();
     order.extend(&group.reduced);
@@ -283,12 +317,17 @@ fn join_variables(group: &Group, uses: &Uses) -> Joined {
     let mut previous: Option<usize> = None;
     for v in order {
         let reduced = group.reduced.contains(&v);
+        let varies = varying.contains(&v) && group.space[v] > 1;
+        let variable = Variable { extent: group.space[v], tile: 1, reduced, varies };
         if v >= matrix {
             // The variables of the rows are one, whatever their extents; so are n and k.
             let more_rows = group.rows().contains(&v) && v != matrix;
             match variables.last_mut() {
-                Some(row) if more_rows => row.extent *= group.space[v],
-                _ => variables.push(Variable { extent: group.space[v], tile: 1, reduced }),
+                Some(row) if more_rows => {
+                    row.extent *= group.space[v];
+                    row.varies |= varies;
+                }
+                _ => variables.push(variable),
             }
             if more_rows && group.space[v] != 1 {
                 last_of.retain(|p, _| !group.rows().contains(p));
@@ -304,17 +343,18 @@ fn join_variables(group: &Group, uses: &Uses) -> Joined {
         let joins = previous.is_some_and(|p| {
             group.reduced.contains(&p) == reduced && all.iter().all(|a| a.of(p) == a.of(v) * group.space[v] as i64)
         });
-        if let (true, Some(p), Some(variable)) = (joins, previous, variables.last_mut()) {
-            variable.extent *= group.space[v];
+        if let (true, Some(p), Some(joined)) = (joins, previous, variables.last_mut()) {
+            joined.extent *= group.space[v];
+            joined.varies |= varies;
             last_of.remove(&p);
         } else {
-            variables.push(Variable { extent: group.space[v], tile: 1, reduced });
+            variables.push(variable);
         }
         last_of.insert(v, variables.len() - 1);
         previous = Some(v);
     }
     if variables.is_empty() {
-        variables.push(Variable { extent: 1, tile: 1, reduced: false });
+        variables.push(Variable { extent: 1, tile: 1, reduced: false, varies: false });
     }
     (variables, last_of)
 }
@@ -322,7 +362,11 @@ fn join_variables(group: &Group, uses: &Uses) -> Joined {
 /// Gives each variable its tile.
 fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     let cpu = device.info().kind == DeviceKind::Cpu;
-    let power = |extent: usize, most: usize| extent.next_power_of_two().min(most).max(1);
+    let power = |v: &Variable, most: usize| {
+        // Few tiles for many extents: each is a kernel.
+        let enough = if v.varies { bucket(v.extent) } else { v.extent.next_power_of_two() };
+        enough.min(most).max(1)
+    };
     let contiguous: BTreeSet<usize> = body
         .params
         .iter()
@@ -338,23 +382,35 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         return config.options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
+    if body.group.scatter.is_some() {
+        // Both variables of the updates are there, since there are at least two; then one program has a part of one row.
+        body.variables[count - 2].tile = power(&body.variables[count - 2], budget);
+        for v in (0..count - 2).rev().filter(|v| Some(v) != body.last_of.get(&0)) {
+            body.variables[v].tile = power(&body.variables[v], budget);
+            budget = (budget / body.variables[v].tile).max(1);
+        }
+        return LaunchOptions { num_warps: if cpu { 1 } else { 4 }, num_stages: 1 };
+    }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
     let columns =
         kept.last().is_some_and(|v| contiguous.contains(v)) && !reduced.iter().any(|v| contiguous.contains(v));
     if body.group.looped {
         if let Some(&last) = reduced.last() {
-            body.variables[last].tile = power(body.variables[last].extent, if columns { 64 } else { budget });
+            body.variables[last].tile = power(&body.variables[last], if columns { 64 } else { budget });
         }
     } else {
+        // The whole row is one tile: exact powers of two, as half of a larger one would be wasted, but not the smallest.
+        let row: usize = reduced.iter().map(|&v| body.variables[v].extent.next_power_of_two()).product();
         for &v in &reduced {
-            body.variables[v].tile = power(body.variables[v].extent, usize::MAX >> 1);
+            let least = if body.variables[v].varies && row <= 1024 { 16 } else { 1 };
+            body.variables[v].tile = body.variables[v].extent.next_power_of_two().max(least);
         }
     }
     let row: usize = reduced.iter().map(|&v| body.variables[v].tile).product();
     budget = (budget / row).max(if columns && !reduced.is_empty() { 32 } else { 1 });
     for &v in kept.iter().rev() {
-        body.variables[v].tile = power(body.variables[v].extent, budget);
+        body.variables[v].tile = power(&body.variables[v], budget);
         budget = (budget / body.variables[v].tile).max(1);
     }
     let elements: usize = body.variables.iter().map(|v| v.tile).product();
@@ -363,7 +419,7 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
 }
 
 /// A name that says what the kernel does: its first and last few primitives.
-fn kernel_name(graph: &Graph, group: &Group) -> String {
+pub(super) fn kernel_name(graph: &Graph, group: &Group) -> String {
     let mut names: Vec<String> = group.nodes.iter().map(|&n| graph.nodes[n].op.primitive().name()).collect();
     names.dedup();
     if names.len() > 6 {
@@ -404,6 +460,11 @@ impl Kernel {
         self.body.group.looped
     }
 
+    /// May its variables have other tiles? Those of a sum into rows are what it is.
+    pub(super) fn is_tileable(&self) -> bool {
+        self.body.group.scatter.is_none() && self.body.attention.is_none()
+    }
+
     /// Is there a matrix product in it? The last three variables are then its rows, `k` and its columns.
     pub fn has_dot(&self) -> bool {
         self.body.group.dot.is_some()
@@ -427,7 +488,7 @@ impl Kernel {
             return Err(Error::Internal(format!("the tiles {:?} do not fit kernel {}", tiling.tiles, body.name)));
         }
         body.variables.iter_mut().zip(&tiling.tiles).for_each(|(v, &tile)| v.tile = tile);
-        finish(body, tiling.options)
+        finish(body, None, tiling.options)
     }
 
     /// Its name.
@@ -440,12 +501,50 @@ impl Kernel {
         self.body.group.nodes.iter().copied()
     }
 
+    /// Its arguments, for the memory of each of [`Kernel::params`] and the element at which the tensor begins there.
+    ///
+    /// # Errors
+    /// If a tensor does not lie inside its memory.
+    pub fn args<'a>(
+        &self,
+        places: &[(&'a Arc<Memory>, usize)],
+    ) -> tilewright_runtime::Result<Vec<(&'static str, KernelArg<'a>)>> {
+        let mut args = Vec::with_capacity(self.params.len() + self.numbers.len());
+        for (p, &(memory, start)) in self.params.iter().zip(places) {
+            let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
+            args.push((p.name, if p.varies { arg.coarse() } else { arg }));
+        }
+        args.extend(self.numbers.iter().map(|n| (n.name, KernelArg::from_constant(n.dtype, n.value))));
+        Ok(args)
+    }
+
+    /// Bytes it reads and writes, if each element of a view is moved once. Of a table as many as are looked up.
+    pub fn bytes(&self) -> u64 {
+        let tables: BTreeSet<usize> = self.body.tables.values().copied().collect();
+        let graph = &self.body.graph;
+        let gathers = self.nodes().filter(|&n| graph.nodes[n].op.class() == Class::Gather);
+        let looked_up: usize = gathers.map(|n| graph.ty(n).bytes()).sum();
+        let views = self.params.iter().enumerate().filter(|(i, _)| !tables.contains(i));
+        let moved: usize = views.map(|(_, p)| p.dims.iter().product::<usize>() * p.dtype.bytes()).sum();
+        (moved + looked_up) as u64
+    }
+
+    /// Operations on elements.
+    pub fn flops(&self) -> u64 {
+        let graph = &self.body.graph;
+        let cost = |n: NodeId| {
+            let args: Vec<_> = graph.nodes[n].args.iter().map(|&a| graph.ty(a)).collect();
+            graph.nodes[n].op.cost(&args, graph.ty(n)).flops
+        };
+        self.nodes().map(cost).sum()
+    }
+
     /// Its Tile IR when nothing is known of the arguments.
     ///
     /// # Errors
     /// A broken invariant of the generator.
     pub fn ir(&self) -> Result<String> {
-        Ok(emit::function(&self.body, &Specialization::general())?.to_string())
+        Ok(emit::function(&self.body, &Specialization::general())?.0.to_string())
     }
 
     /// The kernel as `#[kernel]` source, after the primitives it comes from.
@@ -453,7 +552,7 @@ impl Kernel {
     /// # Errors
     /// A broken invariant of the generator.
     pub fn source(&self) -> Result<String> {
-        let mut function = emit::function(&self.body, &Specialization::general())?;
+        let (mut function, _) = emit::function(&self.body, &Specialization::general())?;
         // What is computed twice or for nothing is not worth reading.
         tilewright_compiler::passes::cse::run(&mut function);
         tilewright_compiler::passes::dce::run(&mut function);

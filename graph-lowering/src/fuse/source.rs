@@ -10,7 +10,7 @@ use tilewright_compiler::tile::{
 };
 use tilewright_runtime::Access;
 
-/// The source of a kernel whose parameters, all views, are accessed like this.
+/// The source of a kernel whose views are accessed like this.
 ///
 /// # Errors
 /// [`Error::Internal`] for an op that generated kernels do not have.
@@ -18,12 +18,22 @@ pub fn source(func: &Function, access: &[Access]) -> Result<String> {
     let mut s = Source { func, names: HashMap::new(), views: HashMap::new(), out: String::new(), depth: 1 };
     let mut params = Vec::new();
     for (i, p) in func.params.iter().enumerate() {
-        let ParamKind::View { dtype, rank } = p.kind else {
-            return Err(Error::Internal(format!("parameter {} is no view", p.name)));
+        let (dtype, rank) = match p.kind {
+            ParamKind::View { dtype, rank } => (dtype, rank),
+            ParamKind::Scalar(dtype) => {
+                params.push(format!("{}: {dtype}", p.name));
+                s.names.insert(func.flat_params(i)[0], p.name.clone());
+                continue;
+            }
+            ParamKind::Ptr { .. } => return Err(Error::Internal(format!("parameter {} is a pointer", p.name))),
         };
         let kind = if access.get(i).is_some_and(|a| a.writes()) { "Out" } else { "In" };
         params.push(format!("{}: {kind}<{dtype}, {rank}>", p.name));
-        let base = func.flat_params(i)[0];
+        let flat = func.flat_params(i);
+        for (axis, &extent) in flat[1..=usize::from(rank)].iter().enumerate() {
+            s.names.insert(extent, format!("{}.dim({axis})", p.name));
+        }
+        let base = flat[0];
         s.views.insert(base, i);
         s.names.insert(base, format!("{}.ptr()", p.name));
     }
@@ -132,6 +142,8 @@ impl Source<'_> {
                 };
                 format!("{} {sign} {}", a[0], a[1])
             }
+            Op::Fma => format!("fma({})", args(self, v)?.join(", ")),
+            Op::Permute(perm) => format!("permute({}, {perm:?})", self.name(v[0])?),
             Op::Select => format!("where_({})", args(self, v)?.join(", ")),
             Op::Cast => format!("{}.to::<{}>()", self.name(v[0])?, dtype.map_or("", DType::name)),
             Op::Broadcast => {

@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tilewright_autotune::{Bucket, Choice, Config, Dims, Mode, Settings, Space, Store, Tunable, Tuner};
 use tilewright_compiler::DType;
-use tilewright_runtime::{Buffer, Device, KernelArg, Launch};
+use tilewright_runtime::{Buffer, Device, Launch};
 
 /// Most elements of a kernel's tile on a GPU; the interpreter takes [`MOST_ON_CPU`].
 const MOST_ELEMENTS: usize = 1 << 14;
@@ -79,7 +79,7 @@ impl std::fmt::Display for Tuned {
 pub fn tune(graph: &Graph, kernels: &mut [Kernel], device: &Device, how: &Tuning) -> Result<Vec<Tuned>> {
     let mut same: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<Identity, usize> = HashMap::new();
-    for (i, kernel) in kernels.iter().enumerate().filter(|(_, k)| k.grid > 0) {
+    for (i, kernel) in kernels.iter().enumerate().filter(|(_, k)| k.grid > 0 && k.is_tileable()) {
         let group = *known.entry(Identity::of(kernel)).or_insert(same.len());
         if group == same.len() {
             same.push(Vec::new());
@@ -138,8 +138,10 @@ fn choose(
     let heuristic = default.clone();
     let mut tunable = Tunable::new(kernel.name(), names, space(kernel, device, &default))
         .heuristic(move |_: &Device, _: DType, _: &Dims| heuristic.clone());
-    for name in names {
-        tunable = tunable.bucket(name, Bucket::Exact);
+    for (i, name) in names.iter().enumerate() {
+        // Extents that vary share a choice with those near them.
+        let varies = kernel.variables().get(i).is_some_and(|v| v.varies);
+        tunable = tunable.bucket(name, if varies { Bucket::Pow2 } else { Bucket::Exact });
     }
     let mut buffers = HashMap::new();
     for p in &kernel.params {
@@ -150,12 +152,8 @@ fn choose(
             let message = e.to_string();
             tilewright_runtime::Error::Arguments { kernel: kernel.name().to_owned(), message }
         })?;
-        let mut args = Vec::with_capacity(tiled.params.len());
-        for p in &tiled.params {
-            let memory = buffers[&p.node].memory();
-            args.push((p.name, KernelArg::from_memory(memory, p.dtype, p.offset, &p.dims, &p.strides, p.access)?));
-        }
-        Ok(Launch::new(tiled.def.clone(), args).grid([tiled.grid]).options(tiled.options).on(device))
+        let places: Vec<_> = tiled.params.iter().map(|p| (buffers[&p.node].memory(), 0)).collect();
+        Ok(Launch::new(tiled.def.clone(), tiled.args(&places)?).grid([tiled.grid]).options(tiled.options).on(device))
     };
     let choose = |mode: Mode| {
         let tuner = Tuner::new(mode, how.store.clone()).settings(Settings { budget, ..Settings::default() }).quiet();
@@ -197,8 +195,15 @@ fn fill(buffer: &Buffer<u8>, ty: &TensorType, seed: u64) -> tilewright_runtime::
 /// A number for the strides and places of a kernel's views, on which a choice depends as on the extents.
 fn layout(kernel: &Kernel) -> i64 {
     let mut hash = DefaultHasher::new();
+    let varies = kernel.variables().iter().any(|v| v.varies);
     for p in &kernel.params {
-        (p.dtype as u8, p.offset % 16, &p.dims, &p.strides, p.access.writes()).hash(&mut hash);
+        (p.dtype as u8, p.offset % 16, p.access.writes()).hash(&mut hash);
+        if varies {
+            // Places depend on extents; what does not is which dimension is contiguous.
+            p.strides.iter().map(|&s| s == 1).collect::<Vec<_>>().hash(&mut hash);
+        } else {
+            (&p.dims, &p.strides).hash(&mut hash);
+        }
     }
     // 48 bits: exact in JSON, wherever it is read.
     (hash.finish() >> 16) as i64

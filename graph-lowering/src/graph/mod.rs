@@ -7,6 +7,7 @@
 pub mod interpret;
 pub mod json;
 pub mod print;
+pub mod varying;
 pub mod verify;
 
 use crate::prim::Op;
@@ -14,6 +15,7 @@ use std::fmt;
 use tilewright_compiler::DType;
 use tilewright_compiler::entity::Arena;
 use tilewright_compiler::error::Loc;
+pub use varying::Varying;
 pub use verify::verify;
 
 tilewright_compiler::entity! {
@@ -23,7 +25,7 @@ tilewright_compiler::entity! {
 
 /// Element type and extents of a tensor. Printed as `f32[2, 3]`.
 ///
-/// Extents are numbers known at capture; a symbolic extent would become a second kind of extent here.
+/// Extents are numbers known at capture; [`Graph::varying`] says which are others at the next.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// The element type.
@@ -114,6 +116,8 @@ pub struct Graph {
     pub inputs: Vec<NodeId>,
     /// The nodes whose values are the results, in order.
     pub outputs: Vec<NodeId>,
+    /// The numbers that kernels take as parameters. Passes do not keep them.
+    pub varying: Varying,
 }
 
 impl Graph {

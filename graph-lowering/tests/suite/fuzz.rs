@@ -1,7 +1,7 @@
 //! Random functions: the host, single kernels and fused kernels must agree.
 
 use crate::common::assert_close;
-use tilewright_graph_lowering::{DType, Options, Tensor, compile, grad};
+use tilewright_graph_lowering::{DType, Dynamic, Options, Tensor, compile, grad};
 
 /// Reproducible choices.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
     let x = pick(c);
     let r = x.rank();
     let axis = c.below(r.max(1));
-    match c.below(22) {
+    match c.below(23) {
         0 => x.sin(),
         1 => x.tanh(),
         2 => x.abs().sqrt(),
@@ -61,6 +61,11 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
         18 if r == 2 => x.matmul(&x.transpose()) * 0.2,
         19 if r > 0 => x.cumsum(axis) * 0.2,
         20 if r > 0 && x.dims()[0] > 1 => x.gather_rows(&Tensor::vector(&[1i32, 0, 1])),
+        22 if r > 1 => {
+            let y = &x * 0.5;
+            let mask = (c.below(2) == 0).then(|| broadcastable(c, all, &x.matmul(&x.transpose())));
+            x.attention(&y, &x.sin(), mask.as_ref(), c.below(2) == 0, None)
+        }
         21 if r < 3 => x.unsqueeze(0).broadcast_to(&[&[2], &x.dims()[..]].concat()),
         _ => &x * 0.5 + 0.1,
     }
@@ -211,6 +216,54 @@ fn gradients_of_random_functions_agree() {
                 let what = format!("seed {seed}, {way}\n{}", compiled.graph().unwrap());
                 if !steep {
                     assert_close(&what, g, e, 2e-3);
+                }
+            }
+        }
+    }
+}
+
+/// The same function at other sizes: other arguments, and in part another graph.
+fn sizes(seed: u64) -> Vec<(Tensor, Tensor)> {
+    let mut c = Choices(seed ^ 0x7777);
+    let mut all = vec![inputs(seed)];
+    for i in 0..3 {
+        let (a, b) = (1 + c.below(9), 1 + c.below(20));
+        all.push((crate::common::noise(seed + 3 + i, &[a, b]), crate::common::noise(seed + 4 + i, &[b])));
+    }
+    all
+}
+
+#[test]
+fn random_graphs_agree_at_other_sizes() {
+    for seed in 0..count() / 2 {
+        for dynamic in [Dynamic::Auto, Dynamic::Always] {
+            let f = |x: &(Tensor, Tensor)| program(seed, x);
+            let compiled = compile(f, Options::new().device("cpu").dynamic(dynamic)).unwrap();
+            for x in sizes(seed) {
+                let got = compiled.call(&x).unwrap_or_else(|e| panic!("seed {seed}, {dynamic:?}: {e}"));
+                for (g, e) in got.iter().zip(&f(&x)) {
+                    let what =
+                        format!("seed {seed}, {dynamic:?}\n{}\n{}", compiled.graph().unwrap(), compiled.explain());
+                    assert_close(&what, g, e, 2e-4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_functions_of_integers_agree_at_other_sizes() {
+    for seed in 0..count() / 4 {
+        for dynamic in [Dynamic::Auto, Dynamic::Always] {
+            let f = |x: &(Tensor, Tensor)| integer_program(seed, x);
+            let compiled = compile(f, Options::new().device("cpu").dynamic(dynamic)).unwrap();
+            for (a, b) in sizes(seed) {
+                let x = ((a * 1000.0).cast(DType::I32), (b * 20.0).cast(DType::I32));
+                let got = compiled.call(&x).unwrap_or_else(|e| panic!("seed {seed}, {dynamic:?}: {e}"));
+                for (g, e) in got.iter().zip(&f(&x)) {
+                    let same = g.to_literal().unwrap() == e.to_literal().unwrap();
+                    let graph = compiled.graph().unwrap();
+                    assert!(same, "seed {seed}, {dynamic:?}\n{graph}\n{}", compiled.explain());
                 }
             }
         }

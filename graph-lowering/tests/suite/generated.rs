@@ -7,7 +7,7 @@ use std::path::Path;
 use tilewright_compiler::dsl::{KernelDef, Specialization};
 use tilewright_compiler::passes::optimize;
 use tilewright_graph_lowering::exec::Executable;
-use tilewright_graph_lowering::{DType, Options, Structure, Tensor, compile, passes};
+use tilewright_graph_lowering::{DType, Dynamic, Options, Structure, Tensor, compile};
 use tilewright_runtime::{Device, Launch};
 
 macro_rules! generated {
@@ -18,7 +18,7 @@ macro_rules! generated {
         }
     )* };
 }
-generated!(softmax layer_norm linear_gelu column_sums embedding);
+generated!(softmax layer_norm linear_gelu column_sums embedding attention centred_rows_dynamic linear_dynamic);
 
 /// The IR with its values numbered in order of appearance and without the kernel's name.
 fn canonical(def: &KernelDef) -> String {
@@ -57,11 +57,11 @@ fn check<I: Structure>(
     x: &I,
     again: impl FnOnce(&Device) -> KernelDef,
 ) {
-    let compiled = compile(f, Options::new().device("cpu")).unwrap();
+    let dynamic = if name.ends_with("_dynamic") { Dynamic::Always } else { Dynamic::Never };
+    let compiled = compile(f, Options::new().device("cpu").dynamic(dynamic)).unwrap();
     compiled.call(x).unwrap();
     let device = Device::open("cpu").unwrap();
-    let graph = passes::optimise(&compiled.graph().unwrap()).unwrap();
-    let executable = Executable::new(graph, &device, true).unwrap();
+    let executable = Executable::new(compiled.graph().unwrap(), &device, true).unwrap();
     let [kernel] = executable.kernels() else { panic!("{name} is one kernel\n{}", compiled.explain()) };
     // Without the places of the expressions, which move when a test is edited.
     let source: String =
@@ -137,5 +137,33 @@ fn embedding_source_gives_the_same_ir() {
     check("embedding", include_str!("generated/embedding.rs"), f, &x, |d| {
         let (x, i) = (d.zeros::<f32>(9).unwrap(), d.zeros::<i32>(9).unwrap());
         def(&embedding::generated(i.view([9]).unwrap(), x.view([9]).unwrap(), x.view([3, 3]).unwrap()))
+    });
+}
+
+#[test]
+fn source_of_kernels_with_extents_as_parameters_gives_the_same_ir() {
+    let f = |x: &Tensor| x - x.mean(&[1]).unsqueeze(1);
+    check("centred_rows_dynamic", include_str!("generated/centred_rows_dynamic.rs"), f, &noise(1, &[5, 37]), |d| {
+        let x = d.zeros::<f32>(9).unwrap();
+        let m = x.view([3, 3]).unwrap();
+        def(&centred_rows_dynamic::generated(m, m, 3.0))
+    });
+    let x = (noise(1, &[20, 33]), noise(2, &[17, 33]), noise(3, &[17]));
+    let f = |(x, w, b): &(Tensor, Tensor, Tensor)| x.linear(w, Some(b)).relu();
+    check("linear_dynamic", include_str!("generated/linear_dynamic.rs"), f, &x, |d| {
+        let x = d.zeros::<f32>(9).unwrap();
+        let (m, v) = (x.view([3, 3]).unwrap(), x.view([9]).unwrap());
+        def(&linear_dynamic::generated(m, m, v, m))
+    });
+}
+
+#[test]
+fn attention_source_gives_the_same_ir() {
+    let x = [1, 2, 3].map(|seed| noise(seed, &[2, 3, 40, 20]));
+    let f = |[q, k, v]: &[Tensor; 3]| q.attention(k, v, None, true, None);
+    check("attention", include_str!("generated/attention.rs"), f, &x, |d| {
+        let x = d.zeros::<f32>(9).unwrap();
+        let v = x.view([1, 1, 3, 3]).unwrap();
+        def(&attention::generated(v, v, v, v))
     });
 }

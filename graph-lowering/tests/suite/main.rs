@@ -3,8 +3,10 @@
 // Where `#[kernel]` looks for what it needs.
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
 mod capture;
 mod common;
+mod dynamic;
 mod fuzz;
 mod generated;
 mod golden;
@@ -12,3 +14,4 @@ mod gradients;
 mod kernels;
 mod model;
 mod modes;
+mod weights;
