@@ -483,7 +483,14 @@ impl<'g> Planner<'g> {
         if group.reduced.is_empty() {
             group.reduced = y.reduced.clone();
         }
-        (group.leaves.len() <= MAX_READS).then_some(group)
+        // What one of them computes anew at other coordinates may be a member of the other, which has it at its own alone.
+        let at_its_own = |read: &Read| {
+            let dims = &self.graph.ty(read.node).dims;
+            !group.nodes.contains(&read.node)
+                || (read.dims == *dims && group.place(dims).is_some_and(|place| place == read.at))
+        };
+        let agree = |&n: &NodeId| self.reads_of(n, &group).is_some_and(|reads| reads.iter().all(at_its_own));
+        (group.leaves.len() <= MAX_READS && group.nodes.iter().all(agree)).then_some(group)
     }
 
     /// A group for one node.

@@ -120,6 +120,18 @@ fn a_classifier_trains_in_few_kernels() {
 }
 
 #[test]
+fn kernels_meet_only_if_they_need_values_at_the_same_places() {
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        // `y` is computed anew for one of its elements, by a kernel that then meets the one that has all of `y`.
+        let sum = &z + y.narrow(0, 1, 2).broadcast_to(&[2]);
+        sum * z
+    };
+    everywhere("one element everywhere", f, &noise(1, &[2]), 1e-6);
+}
+
+#[test]
 fn other_devices_agree() {
     for device in other_devices() {
         let x = (noise(1, &[20, 33]), noise(2, &[17, 33]), noise(3, &[17]));
