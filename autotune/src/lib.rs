@@ -54,7 +54,7 @@ pub use session::Settings;
 pub use space::Space;
 pub use store::Store;
 pub use tunable::{Instance, Problem, Tunable, Work, instance, noise};
-pub use tuner::Tuner;
+pub use tuner::{Choice, Tuner};
 pub use tuning::{How, Isolation, Report, tune};
 
 /// What the code that macros generate refers to. No part of the public interface.

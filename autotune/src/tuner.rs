@@ -13,7 +13,7 @@ use crate::tunable::Tunable;
 use crate::tuning::{Keeper, current};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tilewright_runtime::{DType, Device, Error, Launch, Result};
@@ -30,6 +30,23 @@ pub struct Tuner {
     /// Records read or made here.
     records: Mutex<HashMap<Subject, Record>>,
     forced: Mutex<HashSet<Subject>>,
+    /// Configurations measured or failed here.
+    measured: AtomicUsize,
+}
+
+/// A configuration chosen, and how it compares.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// The configuration.
+    pub config: Config,
+    /// What would be used had nothing been tuned, if anything is allowed.
+    pub default: Option<Config>,
+    /// The median time of a launch in microseconds, if it was measured.
+    pub median_us: Option<f64>,
+    /// That of the default.
+    pub default_us: Option<f64>,
+    /// Configurations measured or failed for this choice; 0 if the store had it.
+    pub measured: usize,
 }
 
 /// A choice made, with all that decided it.
@@ -58,6 +75,7 @@ impl Tuner {
             tuning: Mutex::default(),
             records: Mutex::default(),
             forced: Mutex::default(),
+            measured: AtomicUsize::new(0),
         }
     }
 
@@ -125,6 +143,34 @@ impl Tuner {
         Ok(launch)
     }
 
+    /// What [`Tuner::launch`] would choose, for kernels made at run time: nothing is remembered beside the store and what
+    /// this tuner has read of it.
+    ///
+    /// # Errors
+    /// As [`Tuner::launch`].
+    pub fn choice<'a>(
+        &self,
+        tunable: &Tunable,
+        device: &Device,
+        dtype: DType,
+        dims: &[i64],
+        source: impl Fn(&Config) -> Result<Launch<'a>>,
+    ) -> Result<Choice> {
+        let before = self.measured.load(Relaxed);
+        let (config, _) = self.choose(tunable, device, dtype, dims, &source)?;
+        let measured = self.measured.load(Relaxed) - before;
+        let dims = Dims::new(tunable.dims(), dims);
+        let default = dims.as_ref().and_then(|dims| tunable.default_config(device, dtype, dims));
+        let mut times = (None, None);
+        if let Some(dims) = &dims {
+            let subject = subject(tunable, device, dtype, dims, &source)?;
+            let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+            let time = |c: &Config| records.get(&subject)?.entry(c)?.median();
+            times = (time(&config), default.as_ref().and_then(time));
+        }
+        Ok(Choice { config, default, median_us: times.0, default_us: times.1, measured })
+    }
+
     fn find(&self, hash: u64, tunable: &Tunable, device: &str, dtype: DType, dims: &[i64]) -> Option<Arc<Config>> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let same =
@@ -135,7 +181,7 @@ impl Tuner {
     #[cold]
     fn choose<'a>(
         &self,
-        tunable: &'static Tunable,
+        tunable: &Tunable,
         device: &Device,
         dtype: DType,
         dims: &[i64],
@@ -193,7 +239,7 @@ impl Tuner {
     /// The record for these sizes, tuned if the mode says so.
     fn record<'a>(
         &self,
-        tunable: &'static Tunable,
+        tunable: &Tunable,
         device: &Device,
         dtype: DType,
         dims: &Dims,
@@ -250,6 +296,7 @@ impl Tuner {
         if let Some(e) = &keep.error {
             self.say(&format!("the result holds for this process only: {e}"));
         }
+        self.measured.fetch_add(keep.new.len(), Relaxed);
         let record = keep.record.clone();
         self.records.lock().unwrap_or_else(PoisonError::into_inner).insert(plan.subject.clone(), record.clone());
         Ok(Some(record))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one self-contained folder to be run on a CUDA machine: tests, benchmarks, quickstart, peers, and run.sh.
 #
-#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|all]
+#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|all|gpt2]
 #
 # --with-loader (on Debian and Ubuntu) adds the packages of the Vulkan and OpenCL loaders, for machines that have the NVIDIA
 # driver but no loader; run.sh unpacks them without touching the system.
@@ -52,9 +52,9 @@ sys.exit(0 if count else "nothing was built")
 }
 collect "$target/tests" cargo test --release --no-run -p tilewright-runtime -p tilewright-kernels \
   --features tilewright-runtime/opencl,tilewright-kernels/opencl
-collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench
+collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpt2_bench
 collect "$target" cargo build --release -p tilewright --features opencl --example quickstart
-strip "$target"/tests/* "$target/gpu_bench" "$target/quickstart"
+strip "$target"/tests/* "$target/gpu_bench" "$target/gpt2_bench" "$target/quickstart"
 
 # ---- scripts ---------------------------------------------------------------------------------------------------------
 cp benches/peers/*.py "$target/peers/"

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Runs the tests and benchmarks of this folder on a machine with an NVIDIA driver, PyTorch and (optionally) Triton.
 #
-#   ./run.sh [tests|bench|all]
+#   ./run.sh [tests|bench|all|gpt2]
+#
+# `gpt2`, which `all` leaves out, measures a decoder of GPT-2's size through the graph compiler beside torch.compile.
 #
 # Results go to $OUT when that is set, else to results/ here. Ends within 9 minutes; the exit status is 0 only if every
 # test passed and every measured result was right. TILEWRIGHT_BENCH_DEVICE names another device than cuda:0,
-# TILEWRIGHT_BENCH_QUICK=1 measures less.
+# TILEWRIGHT_BENCH_QUICK=1 measures less. TILEWRIGHT_GPT2_MODES are the modes of `gpt2`, with commas between; PyTorch's the same and
+# `eager`.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}
 case "$what" in
-  tests | bench | all) ;;
-  *) echo "usage: run.sh [tests|bench|all]" >&2; exit 2 ;;
+  tests | bench | all | gpt2) ;;
+  *) echo "usage: run.sh [tests|bench|all|gpt2]" >&2; exit 2 ;;
 esac
 out=${OUT:-$here/results}
 mkdir -p "$out" || exit 2
@@ -170,13 +173,32 @@ run_bench() {
     tee "$out/table.txt"
 }
 
+# ---- a whole model ---------------------------------------------------------------------------------------------------
+run_gpt2() {
+  local modes=${TILEWRIGHT_GPT2_MODES:-default,reduce-overhead,max-autotune} peers=()
+  say "gpt2, ours"
+  limited 300 "$here/gpt2_bench" --device "$device" --modes "$modes" --profile "${quick[@]}" --json "$out/gpt2.json" ||
+    { failed=$((failed + 1)); echo "FAILED: gpt2_bench"; }
+  say "gpt2, PyTorch"
+  export PYTHONDONTWRITEBYTECODE=1 TRITON_CACHE_DIR=$work/triton TORCHINDUCTOR_CACHE_DIR=$work/inductor
+  limited 220 env LD_LIBRARY_PATH="$original" python3 "$here/peers/gpt2_peer.py" "${quick[@]}" --modes "eager,$modes" \
+    --json "$out/gpt2-peers.json" 2>"$out/gpt2-peers.log" ||
+    { echo "the peers were not measured to the end:"; tail -n 5 "$out/gpt2-peers.log"; }
+  [ -e "$out/gpt2-peers.json" ] && peers=(--peers "$out/gpt2-peers.json")
+  [ -e "$out/gpt2.json" ] || { echo "nothing was measured"; return; }
+  say "gpt2, table"
+  python3 "$here/peers/gpt2_table.py" "$out/gpt2.json" "${peers[@]}" --json "$out/gpt2-table.json" |
+    tee "$out/gpt2-table.txt"
+}
+
 case "$what" in
   tests) run_tests ;;
   bench) run_bench ;;
   all) run_tests; run_bench ;;
+  gpt2) run_gpt2 ;;
 esac
 
 say "done"
-[ "$what" = bench ] || echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
+[ -e "$out/tests.json" ] && [[ "$what" = tests || "$what" = all ]] && echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
 echo "results are in $out; $failed failed"
 [ "$failed" = 0 ]

@@ -19,6 +19,7 @@ import traceback
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 try:
     import triton
@@ -131,6 +132,37 @@ class Task:
             self.reference = lambda i: i[0][some].double() @ i[1].double()
             if triton and case["dtype"] != "f32":
                 self.peers["triton"] = lambda i, o: triton_kernels.matmul(*i, o)
+        elif op == "attention":
+            batch, heads, rows, width, causal = dims
+            some = some_rows(rows)
+            self.inputs = [tuple(normal(dtype, batch, heads, rows, width) for _ in range(3)) for _ in sets]
+            self.outputs = [torch.empty(0, device="cuda", dtype=dtype) for _ in sets]
+            attend = lambda i: F.scaled_dot_product_attention(*i, is_causal=bool(causal))
+
+            def through(backend):
+                # Attention has no `out`: the allocator gives the same memory again and again.
+                def run(i, o):
+                    with sdpa_kernel(backend):
+                        return attend(i)
+
+                return run
+
+            if case["dtype"] == "f32":
+                self.peers["torch"] = lambda i, o: attend(i)
+            else:
+                self.peers["flash"] = through(SDPBackend.FLASH_ATTENTION)
+                self.peers["cudnn"] = through(SDPBackend.CUDNN_ATTENTION)
+            self.picked = lambda o: o[0, 0][some]
+
+            def reference(i):
+                q, k, v = (x[0, 0].double() for x in i)
+                scores = q[some] @ k.T / math.sqrt(width)
+                if causal:
+                    later = torch.arange(rows, device="cuda")[None, :] > torch.tensor(some, device="cuda")[:, None]
+                    scores = scores.masked_fill(later, -math.inf)
+                return torch.softmax(scores, 1) @ v
+
+            self.reference = reference
         else:
             raise ValueError(f"no peer computes `{op}`")
 

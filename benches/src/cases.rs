@@ -14,6 +14,8 @@ pub enum Op {
     LayerNorm,
     /// Matrix product; extents: m, n, k.
     Matmul,
+    /// Attention of as many keys as queries; extents: batch, heads, rows, width, and 1 if it is causal, else 0.
+    Attention,
 }
 
 impl Op {
@@ -24,6 +26,7 @@ impl Op {
             Op::Softmax => "softmax",
             Op::LayerNorm => "layer_norm",
             Op::Matmul => "matmul",
+            Op::Attention => "attention",
         }
     }
 }
@@ -57,15 +60,19 @@ impl Case {
             (Op::Softmax, [r, c]) => 2 * r * c,
             (Op::LayerNorm, [r, c]) => 2 * r * c + 2 * c,
             (Op::Matmul, [m, n, k]) => m * k + k * n + m * n,
+            (Op::Attention, [b, h, t, d, _]) => 4 * b * h * t * d,
             _ => unreachable!("every case is made with the extents of its kernel"),
         };
         (elements * self.dtype.bytes()) as u64
     }
 
-    /// Multiplications and additions, of a matrix product.
+    /// Multiplications and additions, of matrix products. A causal attention needs half of them.
     pub fn flops(&self) -> Option<f64> {
         match (self.op, self.dims.as_slice()) {
             (Op::Matmul, [m, n, k]) => Some(2.0 * (*m as f64) * (*n as f64) * (*k as f64)),
+            (Op::Attention, [b, h, t, d, causal]) => {
+                Some(4.0 * (b * h * t * d) as f64 * (*t as f64) / (1 + causal) as f64)
+            }
             _ => None,
         }
     }
@@ -85,7 +92,7 @@ type Sizes<const N: usize> = &'static [(DType, [usize; N])];
 /// The cases for a GPU, or small ones for software devices.
 pub fn cases(gpu: bool) -> Vec<Case> {
     use DType::{BF16, F16, F32};
-    let (adds, rows, products): (Sizes<1>, Sizes<2>, Sizes<3>) = if gpu {
+    let (adds, rows, products, attentions): (Sizes<1>, Sizes<2>, Sizes<3>, Sizes<5>) = if gpu {
         (
             &[(F32, [64 << 20]), (F32, [128 << 20]), (F16, [128 << 20]), (F16, [256 << 20])],
             &[
@@ -107,19 +114,29 @@ pub fn cases(gpu: bool) -> Vec<Case> {
                 (BF16, [4096, 4096, 4096]),
                 (F32, [2048, 2048, 2048]),
             ],
+            &[
+                (F16, [4, 16, 4096, 64, 0]),
+                (F16, [4, 16, 4096, 64, 1]),
+                (F16, [4, 16, 4096, 128, 0]),
+                (F16, [4, 16, 4096, 128, 1]),
+                (F16, [2, 16, 16384, 128, 1]),
+                (BF16, [8, 12, 1024, 64, 1]),
+            ],
         )
     } else {
         (
             &[(F32, [1 << 20]), (F16, [1 << 20])],
             &[(F32, [64, 781]), (F16, [16, 4096]), (BF16, [8, 12288])],
             &[(F16, [128, 128, 128]), (F16, [100, 100, 100]), (BF16, [128, 128, 128]), (F32, [128, 128, 128])],
+            &[(F16, [1, 2, 100, 64, 0]), (BF16, [1, 1, 128, 32, 1]), (F32, [1, 2, 64, 32, 1])],
         )
     };
     let add = adds.iter().map(|(dtype, dims)| Case::new(Op::VectorAdd, *dtype, dims));
     let softmax = rows.iter().map(|(dtype, dims)| Case::new(Op::Softmax, *dtype, dims));
     let norm = rows.iter().map(|(dtype, dims)| Case::new(Op::LayerNorm, *dtype, dims));
     let product = products.iter().map(|(dtype, dims)| Case::new(Op::Matmul, *dtype, dims));
-    add.chain(softmax).chain(norm).chain(product).collect()
+    let attention = attentions.iter().map(|(dtype, dims)| Case::new(Op::Attention, *dtype, dims));
+    add.chain(softmax).chain(norm).chain(product).chain(attention).collect()
 }
 
 #[cfg(test)]
@@ -138,6 +155,8 @@ mod tests {
         let case = Case::new(Op::Matmul, DType::F16, &[16, 32, 64]);
         assert_eq!(case.name(), "matmul f16 16x32x64");
         assert_eq!((case.bytes(), case.flops()), (2 * (16 * 64 + 64 * 32 + 16 * 32), Some(65536.0)));
+        let case = Case::new(Op::Attention, DType::F16, &[2, 3, 8, 16, 1]);
+        assert_eq!((case.bytes(), case.flops()), (2 * 4 * 2 * 3 * 8 * 16, Some(2.0 * 2.0 * 3.0 * 8.0 * 8.0 * 16.0)));
         assert_eq!(Case::new(Op::VectorAdd, DType::F32, &[64 << 20]).bytes(), 3 * (256 << 20));
     }
 }

@@ -7,16 +7,17 @@
 //! | [`timing`] | medians by device events |
 //! | [`report`] | one measurement, the table, the JSON |
 //! | [`machine`] | what a result was measured on |
-//! | [`streams`], [`rows`], [`product`] | the kernels, measured and checked |
+//! | [`streams`], [`rows`], [`product`], [`attention`] | the kernels, measured and checked |
 //! | [`launch_cost`], [`bare`] | what the host pays for a launch, beside the driver's own |
 //! | [`compile_time`] | from definition to code, and the driver's part |
+//! | [`gpt2`] | a decoder of GPT-2's size through the graph compiler |
 
-extern crate tilewright_runtime as tilewright;
-
+pub mod attention;
 pub mod bare;
 pub mod cases;
 pub mod compile_time;
 pub mod data;
+pub mod gpt2;
 pub mod launch_cost;
 pub mod machine;
 pub mod product;

@@ -28,7 +28,7 @@ pub fn measure<T: Number>(dev: &Device, effort: Effort, case: &Case) -> Result<M
         let (x, y) = (x.view([rows, columns])?, y.view([rows, columns])?);
         let launch = match case.op {
             Op::LayerNorm => layer_norm(x, weight.view([columns])?, bias.view([columns])?, y, EPS)?,
-            Op::Softmax | Op::VectorAdd | Op::Matmul => softmax(x, y)?,
+            Op::Softmax | Op::VectorAdd | Op::Matmul | Op::Attention => softmax(x, y)?,
         };
         kernels.push(launch.prepare()?);
     }
@@ -38,7 +38,7 @@ pub fn measure<T: Number>(dev: &Device, effort: Effort, case: &Case) -> Result<M
     let x = data::gather(&host, columns, &some);
     let expected = match case.op {
         Op::LayerNorm => reference::layer_norm(&x, &data::wide(&w), &data::wide(&b), EPS.into()),
-        Op::Softmax | Op::VectorAdd | Op::Matmul => reference::softmax(&x, columns),
+        Op::Softmax | Op::VectorAdd | Op::Matmul | Op::Attention => reference::softmax(&x, columns),
     };
     let mut check = data::compare(&buffers[0].1.to_vec()?, columns, &some, &expected);
     for (_, y) in &buffers[1..] {

@@ -31,6 +31,30 @@ pub enum Error {
     /// A graph file that cannot be read.
     #[error("cannot load the graph: {0}")]
     Load(String),
+    /// A saved graph called with arguments of another kind than it was captured for.
+    #[error("the graph was saved for arguments {takes}, and is called with {given}")]
+    Arguments {
+        /// What it takes.
+        takes: String,
+        /// What it was given.
+        given: String,
+    },
+    /// A function that is to be saved and has no graph.
+    #[error(
+        "the function compiled at {loc} has no graph to save\n  help: call it once, with arguments of the kind it is to be saved for; `explain()` says whether it reads values back, and so runs without a graph"
+    )]
+    NotCaptured {
+        /// The place of `compile`.
+        loc: Loc,
+    },
+    /// Weights that cannot be read or written, or are not those that are needed.
+    #[error("{origin}: {message}")]
+    Weights {
+        /// The file, or what else they come from.
+        origin: String,
+        /// What is wrong.
+        message: String,
+    },
     /// What the runtime says.
     #[error(transparent)]
     Runtime(#[from] tilewright_runtime::Error),

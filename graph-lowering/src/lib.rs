@@ -21,7 +21,8 @@
 //! | [`passes`] | a graph | a better graph with the same meaning |
 //! | [`fuse`] | a graph | groups of nodes, and a generated kernel for each |
 //! | [`exec`] | groups and kernels | buffers and launches |
-//! | [`compile`](mod@compile) | a function and options | all of the above, cached by guards |
+//! | [`compile`](mod@compile) | a function and options | all of the above, cached by guards; saved and loaded |
+//! | [`weights`] | a safetensors file | tensors by name, and back |
 
 pub mod autodiff;
 pub mod compile;
@@ -34,10 +35,12 @@ pub mod optim;
 pub mod passes;
 pub mod prim;
 pub mod tensor;
+pub mod weights;
 
 pub use autodiff::{grad, value_and_grad, vjp};
-pub use compile::{Compiled, Dynamic, Explanation, Options, compile, disable, list_backends};
+pub use compile::{Compiled, Dynamic, Explanation, Loaded, Mode, Options, compile, disable, list_backends};
 pub use error::{Error, Result};
 pub use literal::{Literal, Number};
 pub use tensor::{Reduction, Structure, Tensor};
 pub use tilewright_compiler::DType;
+pub use weights::Weights;

@@ -16,6 +16,9 @@
 
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
+mod attention_backward;
+mod attention_pass;
 mod config;
 mod layer_norm;
 mod matmul;
@@ -24,6 +27,11 @@ mod softmax;
 pub mod tuned;
 mod vector_add;
 
+pub use attention::{
+    Attention, AttentionConfig, AttentionTiles, attention, attention_lse, attention_masked, attention_masked_lse,
+    attention_tiled, attention_with,
+};
+pub use attention_pass::{AttentionKernel, AttentionPass};
 pub use config::{RowConfig, row_config};
 pub use layer_norm::{layer_norm, layer_norm_long, layer_norm_row};
 pub use matmul::{MatmulConfig, matmul, matmul_tiled, matmul_with};

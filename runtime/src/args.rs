@@ -142,6 +142,35 @@ pub(crate) fn pack(args: &[(&'static str, KernelArg<'_>)], backend: &dyn Backend
     out
 }
 
+/// A pointer among packed arguments.
+pub(crate) struct Pointer<'a> {
+    pub memory: &'a Arc<Memory>,
+    /// Its word: the address, or the handle before the offset.
+    pub word: usize,
+    pub written: bool,
+}
+
+/// Where [`pack`] puts the pointers, in the order of the regions.
+pub(crate) fn pointers<'a>(args: &[(&'static str, KernelArg<'a>)], backend: &dyn Backend) -> Vec<Pointer<'a>> {
+    let wide = if backend.handles() { 2 } else { 1 };
+    let mut word = 0;
+    let mut all = Vec::new();
+    for (_, arg) in args {
+        match arg.0 {
+            Repr::View { memory, shape, access, .. } => {
+                all.push(Pointer { memory, word, written: access.writes() });
+                word += wide + 2 * usize::from(shape.rank);
+            }
+            Repr::Slice { memory, .. } => {
+                all.push(Pointer { memory, word, written: true });
+                word += wide;
+            }
+            Repr::Scalar { .. } => word += 1,
+        }
+    }
+    all
+}
+
 /// The device the arguments live on; `preferred` if none has memory.
 pub(crate) fn device_of(
     kernel: &str,

@@ -76,12 +76,31 @@ pub(crate) struct PackedArgs<'a> {
     pub regions: &'a [Region],
 }
 
+/// One launch of a graph.
+pub(crate) struct RawLaunch<'a> {
+    pub kernel: &'a dyn Loaded,
+    /// No extent is 0.
+    pub grid: [u32; 3],
+    /// As in [`PackedArgs`].
+    pub words: &'a [u64],
+}
+
+/// Launches that the driver knows, to be submitted together in order. Kernels outlive the graphs they are in.
+pub(crate) trait RawGraph: Send + Sync {
+    /// Replaces the arguments of the launch of this number from the next submission on.
+    fn update(&mut self, index: usize, launch: &RawLaunch<'_>) -> Result<()>;
+    /// Submits all, after everything submitted to `stream` before.
+    fn launch(&mut self, stream: RawStream) -> Result<()>;
+}
+
 /// A kernel on a device, ready to run.
 pub(crate) trait Loaded: Send + Sync {
     /// Starts `grid` programs, after everything submitted to `stream` before. No extent is 0.
     fn launch(&self, stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()>;
     /// What the driver says of the kernel.
     fn resources(&self) -> Resources;
+    /// For the backend to know its own kernels again.
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// A point in a stream.
@@ -136,6 +155,10 @@ pub(crate) trait Backend: Send + Sync {
     }
     /// Puts a kernel on the device.
     fn load(&self, image: &Image<'_>) -> Result<Box<dyn Loaded>>;
+    /// Makes one submission of many launches; `None` where launching one after the other is as good.
+    fn graph(&self, _launches: &[RawLaunch<'_>]) -> Result<Option<Box<dyn RawGraph>>> {
+        Ok(None)
+    }
     /// A stream beside the device's own.
     fn new_stream(&self) -> Result<RawStream>;
     /// Gives a stream back once its work is done.

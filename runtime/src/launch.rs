@@ -187,7 +187,7 @@ impl<'a> Launch<'a> {
         args::device_of(self.def.name, &self.args, self.device.as_ref().map(|d| &d.inner))
     }
 
-    fn checked_grid(&self, device: &DeviceInner) -> Result<[u32; 3]> {
+    pub(crate) fn checked_grid(&self, device: &DeviceInner) -> Result<[u32; 3]> {
         let grid = self.grid.ok_or_else(|| Error::Arguments {
             kernel: self.def.name.to_owned(),
             message: "no grid was given; say how many programs to run with `.grid([n])`".into(),
@@ -212,7 +212,7 @@ impl<'a> Launch<'a> {
         Ok(grid.map(|n| n as u32))
     }
 
-    fn variant(&self, device: &Arc<DeviceInner>) -> Result<Arc<CompiledKernel>> {
+    pub(crate) fn variant(&self, device: &Arc<DeviceInner>) -> Result<Arc<CompiledKernel>> {
         let key = specialize::key(&self.args);
         let hash = self.hash(&key);
         if let Some(kernel) = device.kernels.find(hash, self, &key) {

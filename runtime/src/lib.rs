@@ -34,6 +34,7 @@ mod device;
 mod dump;
 mod element;
 mod error;
+mod graph;
 mod launch;
 mod metadata;
 #[cfg(feature = "opencl")]
@@ -53,6 +54,7 @@ pub use buffer::{Buffer, Memory};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use element::Element;
 pub use error::{Error, Result};
+pub use graph::{DeviceGraph, DeviceGraphBuilder};
 pub use launch::{CompiledKernel, Grid, Launch, Prepared};
 pub use metadata::{CacheOutcome, Metadata, Resources};
 pub use reach::Reach;

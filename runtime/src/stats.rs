@@ -17,6 +17,8 @@ pub struct Stats {
     pub disk_write_failures: u64,
     /// Launches, those of an empty grid not counted.
     pub launches: u64,
+    /// Submissions of device graphs, whose launches are counted as launches too.
+    pub graph_launches: u64,
     /// Bytes in buffers now.
     pub bytes_in_use: u64,
     /// Most bytes in buffers at once.
@@ -36,6 +38,7 @@ pub(crate) struct Counters {
     pub disk_corrupt: AtomicU64,
     pub disk_write_failures: AtomicU64,
     pub launches: AtomicU64,
+    pub graph_launches: AtomicU64,
     bytes_in_use: AtomicU64,
     bytes_peak: AtomicU64,
     allocations: AtomicU64,
@@ -62,6 +65,7 @@ impl Counters {
             disk_corrupt: self.disk_corrupt.load(Relaxed),
             disk_write_failures: self.disk_write_failures.load(Relaxed),
             launches: self.launches.load(Relaxed),
+            graph_launches: self.graph_launches.load(Relaxed),
             bytes_in_use: self.bytes_in_use.load(Relaxed),
             bytes_peak: self.bytes_peak.load(Relaxed),
             allocations: self.allocations.load(Relaxed),

@@ -7,7 +7,7 @@ extern crate tilewright_runtime as tilewright;
 use std::path::Path;
 use std::process::Command;
 use tilewright::dsl::*;
-use tilewright::{Device, Error};
+use tilewright::{Device, DeviceGraphBuilder, Error};
 
 #[kernel]
 fn scale(x: In<f32, 1>, y: Out<f32, 1>, s: f32) {
@@ -58,6 +58,18 @@ fn the_driver_is_used_as_it_wants_to_be() {
     assert!(text.contains("closed, 2 live"), "{all}");
     // A launch on another stream waits for the copies before it; a copy waits for that launch.
     assert_eq!(text.matches(" waits for ").count(), 2, "{all}");
+    // Two submissions of one graph; between them the one node that reads the first slot was changed.
+    assert_eq!(text.matches("graph launch of 2 kernels").count(), 2, "{all}");
+    assert_eq!(text.matches("update of a node").count(), 1, "{all}");
+    let nodes: Vec<&str> = text.lines().filter(|l| l.starts_with("node ")).collect();
+    let s = [2.0f32, 3.0].map(f32::to_bits);
+    assert!(nodes[0].ends_with(&format!("last {}", s[0])) && nodes[1].ends_with(&format!("last {}", s[1])), "{all}");
+    assert_eq!(nodes[1], nodes[3], "{all}");
+    // The address of the first view is another one; nothing else is.
+    let parts =
+        |i: usize| nodes[i].split_once(" first ").and_then(|(a, b)| Some((a, b.split_once(" last ")?))).unwrap();
+    let ((a, (first, last)), (b, (other_first, other_last))) = (parts(0), parts(2));
+    assert!((a, last) == (b, other_last) && first != other_first, "{all}");
 }
 
 #[test]
@@ -91,6 +103,18 @@ fn child_process_uses_the_driver() {
         assert_eq!(a.elapsed_ms(&b).unwrap(), 1.5);
         assert!(!a.is_done().unwrap());
         stream.synchronize().unwrap();
+
+        // Many launches as one graph, then again with another buffer to read from.
+        let (z, other) = (dev.zeros::<f32>(200).unwrap(), dev.zeros::<f32>(200).unwrap());
+        let [mx, my, mz, other] = [&x, &y, &z, &other].map(|b| b.memory());
+        let mut graph = DeviceGraphBuilder::new(&dev, &[mx, my, mz]).unwrap();
+        graph.launch(&launch, &[0, 1]).unwrap();
+        graph.launch(&scale(vy, z.view([200]).unwrap(), 3.0).grid([2]).num_warps(2), &[1, 2]).unwrap();
+        let mut graph = graph.finish().unwrap();
+        graph.launch(&[mx, my, mz]).unwrap();
+        graph.launch(&[other, my, mz]).unwrap();
+        assert_eq!((dev.stats().graph_launches, graph.rebound()), (2, 1));
+        drop(graph);
 
         let e = dev.zeros::<u8>(1 << 40).unwrap_err().to_string();
         assert!(e.contains("1099511627776 bytes asked for, 536870912 of 1073741824 free"), "{e}");

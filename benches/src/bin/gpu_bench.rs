@@ -4,6 +4,7 @@ use clap::Parser;
 use half::{bf16, f16};
 use std::error::Error;
 use std::path::PathBuf;
+use tilewright_benches::attention::{self, Attending};
 use tilewright_benches::cases::{Case, Op, cases};
 use tilewright_benches::compile_time::{self, Assembler};
 use tilewright_benches::data::Number;
@@ -12,6 +13,7 @@ use tilewright_benches::product::{Product, config_name, sweep};
 use tilewright_benches::report::{self, Measurement, Report};
 use tilewright_benches::timing::Effort;
 use tilewright_benches::{launch_cost, rows, streams};
+use tilewright_runtime::dsl::DotElement;
 use tilewright_runtime::{DType, Device};
 
 #[derive(Parser)]
@@ -29,7 +31,7 @@ struct Args {
     /// Only what has this in its name, such as `softmax`, `matmul f16`, `launch`, `compile`, `sweep`.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Also one product in many configurations.
+    /// Also one product and one attention in many configurations.
     #[arg(long)]
     sweep: bool,
     /// Prints the list of cases as JSON, for the peers' script, and ends.
@@ -108,6 +110,7 @@ impl Bench<'_> {
         }
         if self.args.sweep || self.args.only.as_deref().is_some_and(|o| o.contains("sweep")) {
             self.sweep()?;
+            self.sweep_attention()?;
         }
         for kernel in compile_time::KERNELS {
             if self.wanted(&format!("compile {kernel}")) {
@@ -154,12 +157,15 @@ impl Bench<'_> {
         })
     }
 
-    fn typed_case<T: Number>(&self, case: &Case) -> tilewright_runtime::Result<Measurement> {
+    fn typed_case<T: Number + DotElement>(&self, case: &Case) -> tilewright_runtime::Result<Measurement> {
         match case.op {
             Op::VectorAdd => streams::add::<T>(&self.dev, self.effort, case),
             Op::Softmax | Op::LayerNorm => rows::measure::<T>(&self.dev, self.effort, case),
             Op::Matmul => {
                 Product::<T>::new(&self.dev, case)?.measure(&self.dev, self.effort, None, case.name(), "matmul")
+            }
+            Op::Attention => {
+                Attending::<T>::new(&self.dev, case)?.measure(&self.dev, self.effort, None, case.name(), "attention")
             }
         }
     }
@@ -178,6 +184,27 @@ impl Bench<'_> {
                     self.report.add_failure(&name, "sweep", &e.to_string(), false)?;
                 }
                 Err(e) => self.report.add_failure(&name, "sweep", &e.to_string(), true)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Attention of two widths, causal and not, in many configurations.
+    fn sweep_attention(&mut self) -> Outcome {
+        let gpu = self.dev.info().gpu;
+        for (width, causal) in [(64, 0), (128, 0), (64, 1), (128, 1)] {
+            let [heads, rows] = if gpu { [16, 4096] } else { [1, 128] };
+            let case = Case { op: Op::Attention, dtype: DType::F16, dims: vec![4, heads, rows, width, causal] };
+            let attending = Attending::<f16>::new(&self.dev, &case)?;
+            for config in attention::sweep(gpu) {
+                let name = format!("sweep {} {}", case.name(), attention::config_name(&config));
+                match attending.measure(&self.dev, Effort::QUICK, Some(config), name.clone(), "sweep") {
+                    Ok(m) => self.report.add(&m)?,
+                    Err(e @ tilewright_runtime::Error::Compile(_)) => {
+                        self.report.add_failure(&name, "sweep", &e.to_string(), false)?;
+                    }
+                    Err(e) => self.report.add_failure(&name, "sweep", &e.to_string(), true)?,
+                }
             }
         }
         Ok(())

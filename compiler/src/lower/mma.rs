@@ -5,27 +5,25 @@ use super::pipelined::Staged;
 use super::{Lowering, Regs};
 use crate::error::Result;
 use crate::layout::{Layout, Swizzle};
-use crate::schedule::MmaPlan;
+use crate::schedule::{DotPlan, MmaPlan};
 use crate::thread::{Access, Conv, IBin, MmaKind, Op, Shared, Special, Ty, Value};
-use crate::tile::{self, OpId, Shape};
+use crate::tile::{self, OpId, Region, Shape};
+use std::collections::HashSet;
 
-/// A thread's way into a swizzled matrix: its row and chunk, to which constants of each access are added.
+/// A thread's way into a swizzled matrix: the byte of its row and chunk, from which each access differs by constants.
 #[derive(Clone, Copy)]
-pub(super) struct SwizzledBase {
-    /// Byte of the thread's row, and of its element within a chunk.
-    row: Value,
-    /// The thread's chunk, exchanged by its row, times 16.
-    chunk: Value,
-}
+pub(super) struct SwizzledBase(Value);
 
 impl Lowering<'_> {
-    /// The way of a thread whose part of the coordinates is (`row`, `column`), the column in elements.
+    /// The way of a thread whose part of the coordinates is (`row`, `column`), the column in elements, into a matrix that
+    /// begins at byte `start`, a multiple of a row's.
     pub(super) fn swizzled_base(
         &mut self,
         swizzle: Swizzle,
         elem_bytes: u32,
         row: Value,
         column: Value,
+        start: Value,
     ) -> SwizzledBase {
         let per_chunk = 16 / elem_bytes;
         let (shift, mask) = swizzle.shift_and_mask();
@@ -37,11 +35,13 @@ impl Lowering<'_> {
         let chunk = self.b.xor(chunk, by_row);
         let chunk = self.b.mul_imm(chunk, 16);
         let row = self.b.mul_imm(row, swizzle.row_bytes.into());
-        SwizzledBase { row: self.b.add(row, within), chunk }
+        let row = self.b.add(row, within);
+        let at = self.b.add(row, chunk);
+        SwizzledBase(self.b.add(at, start))
     }
 
     /// Byte index and constant offset of the element that is (`row`, `column`) further on. The constants' bits are disjoint
-    /// from the thread's.
+    /// from the thread's, and the bits of chunks from those of rows and of the start: so the chunk is exchanged in place.
     pub(super) fn swizzled_at(
         &mut self,
         swizzle: Swizzle,
@@ -54,27 +54,75 @@ impl Lowering<'_> {
         let (shift, mask) = swizzle.shift_and_mask();
         let chunk = (column / per_chunk) ^ ((row >> shift) & mask);
         let exchanged = self.b.iconst(Ty::I32, i64::from(chunk) * 16);
-        let exchanged = self.b.xor(base.chunk, exchanged);
-        let byte = self.b.add(base.row, exchanged);
+        let byte = self.b.xor(base.0, exchanged);
         (byte, (row * swizzle.row_bytes + column % per_chunk * elem_bytes) as i32)
     }
 
-    /// Where a pipelined load put a dot's operand, if one did; seen through permutations.
+    /// Where a dot's operand lies in shared memory already, if it does; seen through permutations of matrices, and through
+    /// reshapes that give a matrix by leaving out dimensions of extent 1.
     fn staged_operand(&self, x: tile::Value) -> Option<Staged> {
         let mut base = x;
         let mut swapped = false;
-        while let Some(op) = self.func.def_op(base) {
-            let tile::Op::Permute(perm) = &self.func.ops[op].op else { break };
-            swapped ^= perm[..] == [1, 0];
-            base = self.func.ops[op].operands[0];
+        loop {
+            if let Some(staged) = self.staged.get(&base) {
+                return Some(Staged { inner: staged.inner ^ usize::from(swapped), ..*staged });
+            }
+            let data = &self.func.ops[self.func.def_op(base)?];
+            match &data.op {
+                tile::Op::Permute(perm) if perm.len() == 2 => swapped ^= perm[..] == [1, 0],
+                tile::Op::Reshape if self.func.ty(base).shape.is_matrix_of(&self.func.ty(data.operands[0]).shape) => {}
+                _ => return None,
+            }
+            base = data.operands[0];
         }
-        let staged = self.staged.get(&base)?;
-        Some(Staged { inner: staged.inner ^ usize::from(swapped), ..*staged })
     }
 
     /// Is `x` a pipelined load, or a permutation of one, so that it has no registers?
     pub(super) fn is_staged(&self, x: tile::Value) -> bool {
         self.staged_operand(x).is_some()
+    }
+
+    /// Writes operands of a loop's dots that the loop does not change to shared memory, once, before it.
+    pub(super) fn hold_operands(&mut self, body: Region) -> Result<Vec<tile::Value>> {
+        let func = self.func;
+        let mut inside = HashSet::new();
+        func.walk(body, &mut |op| inside.extend(func.ops[op].results.iter().copied()));
+        inside.extend(func.regions[body].params.iter().copied());
+        let mut held: Vec<tile::Value> = Vec::new();
+        for &op in &func.regions[body].ops {
+            let Some(DotPlan::Mma(plan)) = self.schedule.dots.get(&op) else { continue };
+            let first = usize::from(plan.a_in_registers);
+            for &x in &func.ops[op].operands[first..2] {
+                if !inside.contains(&x) && !held.contains(&x) && !self.is_staged(x) {
+                    held.push(x);
+                }
+            }
+        }
+        for &x in &held {
+            let layout = self.home_or_default(x);
+            self.regs(x, &layout)?;
+        }
+        if !held.is_empty() && self.hazards.before_shared_write() {
+            self.barrier();
+        }
+        for &x in &held {
+            let staged = self.stage(x)?;
+            self.staged.insert(x, staged);
+        }
+        if !held.is_empty() {
+            self.hazards.shared_written();
+            self.barrier();
+        }
+        Ok(held)
+    }
+
+    /// The loop is over: its operands' memory may be used for something else.
+    pub(super) fn release_operands(&mut self, held: Vec<tile::Value>) {
+        for x in held {
+            if let Some(staged) = self.staged.remove(&x) {
+                self.shared.close(staged.buf);
+            }
+        }
     }
 
     /// Writes a dot's operand to swizzled shared memory. The caller sees to the barriers.
@@ -89,7 +137,8 @@ impl Lowering<'_> {
         let buf = self.shared.open(&mut self.b, staged_bytes(&layout.shape, elem.bytes()), bytes as u8 * 8);
         let guard = self.is_first_copy(&layout);
         let (row, column) = (self.thread_coord(&layout, 1 - inner), self.thread_coord(&layout, inner));
-        let base = self.swizzled_base(swizzle, bytes, row, column);
+        let start = self.b.i32(0);
+        let base = self.swizzled_base(swizzle, bytes, row, column, start);
         let vec = layout.run_along(inner).min(16 / bytes as usize);
         for first in (0..layout.registers()).step_by(vec) {
             let group = vector_group(&layout, Some(inner), vec, first);
@@ -98,15 +147,12 @@ impl Lowering<'_> {
             let (byte, offset) = self.swizzled_at(swizzle, bytes, base, row, column);
             self.store_vec(Space::Shared(buf, byte, offset), elem, &raw, guard);
         }
-        let start = self.b.i32(0);
         Ok(Staged { buf, start, inner, swizzle })
     }
 
-    /// Both operands of a dot in shared memory, ready to be read; and the buffers made for them.
-    fn mma_operands(&mut self, x: tile::Value, y: tile::Value) -> Result<(Staged, Staged, Vec<Shared>)> {
-        let (a, b) = (self.staged_operand(x), self.staged_operand(y));
-        let missing: Vec<_> =
-            [(x, a), (y, b)].into_iter().filter(|(_, staged)| staged.is_none()).map(|(v, _)| v).collect();
+    /// Operands of a dot in shared memory, ready to be read; and the buffers made for them.
+    fn mma_operands(&mut self, operands: &[tile::Value]) -> Result<(Vec<Staged>, Vec<Shared>)> {
+        let missing: Vec<_> = operands.iter().copied().filter(|&x| !self.is_staged(x)).collect();
         // Getting at registers may convert, with barriers of its own: all that comes before the first write.
         for &v in &missing {
             let layout = self.home_or_default(v);
@@ -116,31 +162,38 @@ impl Lowering<'_> {
             self.barrier();
         }
         let mut made = Vec::new();
-        let mut ready = |l: &mut Self, v, staged: Option<Staged>| -> Result<Staged> {
-            match staged {
-                Some(s) => Ok(s),
+        let mut ready = Vec::new();
+        for &x in operands {
+            ready.push(match self.staged_operand(x) {
+                Some(staged) => staged,
                 None => {
-                    let s = l.stage(v)?;
-                    made.push(s.buf);
-                    Ok(s)
+                    let staged = self.stage(x)?;
+                    made.push(staged.buf);
+                    staged
                 }
-            }
-        };
-        let (a, b) = (ready(self, x, a)?, ready(self, y, b)?);
+            });
+        }
         if !made.is_empty() {
             self.hazards.shared_written();
             self.barrier();
         }
-        Ok((a, b, made))
+        Ok((ready, made))
     }
 
     pub(super) fn dot_mma(&mut self, op: OpId, plan: &MmaPlan) -> Result<()> {
         let func = self.func;
         let data = &func.ops[op];
-        let (x, y) = (data.operands[0], data.operands[1]);
+        let x = data.operands[0];
         let acc = &plan.acc;
         let mut sums = self.regs(data.operands[2], acc)?.to_vec();
-        let (a, b, made) = self.mma_operands(x, y)?;
+        let fragments = if plan.a_in_registers {
+            let layout = plan.a_fragments(&func.ty(x).shape);
+            Some(self.regs(x, &layout)?)
+        } else {
+            None
+        };
+        let from_shared = if fragments.is_some() { &data.operands[1..2] } else { &data.operands[..2] };
+        let (staged, made) = self.mma_operands(from_shared)?;
         let bytes = func.ty(x).elem.bytes() as u32;
         let (m, n) = (acc.shape.dims()[0] as u32, acc.shape.dims()[1] as u32);
         let depth = func.ty(x).shape.dims()[1] as u32;
@@ -152,14 +205,25 @@ impl Lowering<'_> {
         let n_bits = n.trailing_zeros();
         let warp_row = self.spread_bits(warp, &of_warp(n_bits, m, acc));
         let warp_column = self.spread_bits(warp, &of_warp(0, n, acc));
-        let a_reader = self.reader(a, bytes, warp_row, Role::A);
-        let b_reader = self.reader(b, bytes, warp_column, Role::B);
+        let a_reader = match staged[..] {
+            [a, _] => Some(self.reader(a, bytes, warp_row, Role::A)),
+            _ => None,
+        };
+        let b_reader = self.reader(staged[staged.len() - 1], bytes, warp_column, Role::B);
         // One instruction takes 32 bytes of k.
         let step = 32 / bytes;
         for k in (0..depth).step_by(step as usize) {
             let mut a_frags = Vec::with_capacity(m_tiles);
             for tile in 0..m_tiles {
-                a_frags.push(self.read_a(&a_reader, plan.kind, tile as u32 * 16, k));
+                a_frags.push(match (&a_reader, &fragments) {
+                    (Some(reader), _) => self.read_a(reader, plan.kind, tile as u32 * 16, k),
+                    (None, Some(regs)) => {
+                        // Four pairs of neighbours along k.
+                        let first = 8 * ((k / step) as usize + (depth / step) as usize * tile);
+                        regs[first..first + 8].chunks(2).map(|pair| self.b.pack16(pair[0], pair[1])).collect()
+                    }
+                    (None, None) => unreachable!("the left operand is in shared memory or in registers"),
+                });
             }
             let mut b_frags: Vec<[Value; 2]> = Vec::with_capacity(n_tiles);
             while b_frags.len() < n_tiles {
@@ -214,20 +278,19 @@ impl Lowering<'_> {
         };
         let (row, column) =
             if k_inner { (self.b.add(row, warp_base), column) } else { (row, self.b.add(column, warp_base)) };
-        let base = self.swizzled_base(staged.swizzle, bytes, row, column);
+        let base = self.swizzled_base(staged.swizzle, bytes, row, column, staged.start);
         // Wider elements cannot be transposed by `ldmatrix`; they are read one by one.
         let single = (bytes == 4 && !k_inner).then(|| {
             let group = self.b.shift_imm(IBin::ShrU, lane, 2);
             let in_group = self.b.and_imm(lane, 3);
             let column = self.b.add(group, warp_base);
-            self.swizzled_base(staged.swizzle, bytes, in_group, column)
+            self.swizzled_base(staged.swizzle, bytes, in_group, column, staged.start)
         });
         Reader { staged, bytes, base, single, k_inner }
     }
 
     fn ldmatrix(&mut self, r: &Reader, n: u8, row: u32, column: u32) -> Vec<Value> {
         let (byte, offset) = self.swizzled_at(r.staged.swizzle, r.bytes, r.base, row, column);
-        let byte = self.b.add(byte, r.staged.start);
         let op = Op::LdMatrix { buf: r.staged.buf, n, trans: !r.k_inner, offset };
         self.b.emit(op, vec![byte], &vec![Ty::I32; n.into()])
     }
@@ -235,7 +298,6 @@ impl Lowering<'_> {
     /// One element of a matrix whose rows are k: row `k`, column `outer`, relative to the thread's.
     fn read_single(&mut self, r: &Reader, base: SwizzledBase, k: u32, outer: u32) -> Value {
         let (byte, offset) = self.swizzled_at(r.staged.swizzle, r.bytes, base, k, outer);
-        let byte = self.b.add(byte, r.staged.start);
         self.b.shared_load(r.staged.buf, Access { bits: 32, n: 1, offset }, Ty::I32, byte)[0]
     }
 

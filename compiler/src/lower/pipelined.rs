@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::layout::{Layout, Swizzle};
 use crate::schedule::MemoryAccess;
 use crate::thread::{Cmp, Op, Shared, Value};
-use crate::tile::{self, OpId, Region};
+use crate::tile::{self, OpId, Region, Shape};
 
 /// A matrix in swizzled shared memory.
 #[derive(Clone, Copy)]
@@ -31,6 +31,8 @@ struct Ahead {
     access: MemoryAccess,
     buf: Shared,
     bytes: u32,
+    /// The layout as one of a matrix: without dimensions of extent 1.
+    matrix: Layout,
     inner: usize,
     swizzle: Swizzle,
 }
@@ -69,6 +71,7 @@ impl Lowering<'_> {
             .iter()
             .map(|&i| Running { param: params[1 + i], next: next_values[i], layout: layouts[i].clone() })
             .collect();
+        let held = self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
         self.hazards.forget_places();
         for l in &loads {
@@ -173,6 +176,7 @@ impl Lowering<'_> {
         for l in &loads {
             self.shared.close(l.buf);
         }
+        self.release_operands(held);
         let mut flat = &results[own..];
         for (&v, layout) in data.results.iter().zip(&layouts) {
             let (mine, rest) = flat.split_at(layout.registers());
@@ -188,11 +192,18 @@ impl Lowering<'_> {
         let ty = func.ty(result);
         let elem_bytes = ty.elem.bytes();
         let access = self.schedule.accesses[&load].clone();
-        let inner = access.axis.unwrap_or(1);
-        let swizzle = Swizzle { row_bytes: (ty.shape.dims()[inner] * elem_bytes) as u32 };
+        let axis = access.axis.unwrap_or(ty.shape.rank() - 1);
+        let dims = ty.shape.dims();
+        let (matrix, inner) = if dims.len() == 2 {
+            (access.layout.clone(), axis)
+        } else {
+            let kept = Shape::new(dims.iter().copied().filter(|&d| d > 1).collect::<Vec<_>>());
+            (access.layout.reshape(&kept), dims[..axis].iter().filter(|&&d| d > 1).count())
+        };
+        let swizzle = Swizzle { row_bytes: (dims[axis] * elem_bytes) as u32 };
         let bytes = staged_bytes(&ty.shape, elem_bytes);
         let buf = self.shared.open(&mut self.b, bytes * stages, elem_bytes as u8 * 8);
-        Ahead { load, access, buf, bytes, inner, swizzle }
+        Ahead { load, access, buf, bytes, matrix, inner, swizzle }
     }
 
     fn touch_ahead(&mut self, l: &Ahead) {
@@ -233,9 +244,9 @@ impl Lowering<'_> {
         let layout = &l.access.layout;
         let elem_bytes = func.ty(data.results[0]).elem.bytes() as u32;
         let bytes = (l.access.vec as u32 * elem_bytes) as u8;
-        let (row, column) = (self.thread_coord(layout, 1 - l.inner), self.thread_coord(layout, l.inner));
-        let base = self.swizzled_base(l.swizzle, elem_bytes, row, column);
+        let (row, column) = (self.thread_coord(&l.matrix, 1 - l.inner), self.thread_coord(&l.matrix, l.inner));
         let start = self.b.mul_imm(stage, l.bytes.into());
+        let base = self.swizzled_base(l.swizzle, elem_bytes, row, column, start);
         let is_view = matches!(data.op, tile::Op::ViewLoad { .. });
         let mut view = if is_view { Some(self.view_access(l.load, layout)?) } else { None };
         let (pointers, masks) = if is_view {
@@ -247,9 +258,8 @@ impl Lowering<'_> {
         };
         for first in (0..layout.registers()).step_by(l.access.vec) {
             debug_assert_eq!(vector_group(layout, l.access.axis, l.access.vec, first)[0], first, "groups are aligned");
-            let (row, column) = (layout.reg_coord(first, 1 - l.inner), layout.reg_coord(first, l.inner));
+            let (row, column) = (l.matrix.reg_coord(first, 1 - l.inner), l.matrix.reg_coord(first, l.inner));
             let (byte, shared_offset) = self.swizzled_at(l.swizzle, elem_bytes, base, row, column);
-            let byte = self.b.add(byte, start);
             let (address, global_offset, guard) = match (&mut view, &pointers) {
                 (Some(view), _) => {
                     let inside = self.view_inside(view, first);

@@ -92,21 +92,31 @@ impl Lowering<'_> {
                 _ => *m = by,
             }
         }
-        let address = match view.rows.get(&moved) {
-            Some(&address) => address,
-            None => {
-                // The distance is the same for all threads and all rounds of a loop: summed first, so that it is hoisted.
-                let mut distance = self.b.i64(0);
-                for (axis, &by) in moved.iter().enumerate() {
-                    let step = self.b.mul_imm(view.strides[axis], by.into());
-                    distance = self.b.add(distance, step);
-                }
-                let address = self.b.add(view.base, distance);
-                view.rows.insert(moved, address);
-                address
+        (self.moved_address(view, moved), constant as i32)
+    }
+
+    /// The address `moved` further along each dimension: from the one without the lowest of all set bits, so that few
+    /// multiples of strides stay in registers throughout a loop.
+    fn moved_address(&mut self, view: &mut ViewAccess, mut moved: Vec<u32>) -> Value {
+        let mut steps = Vec::new();
+        let mut address = loop {
+            if let Some(&address) = view.rows.get(&moved) {
+                break address;
             }
+            let lowest = |&(_, &by): &(usize, &u32)| by & by.wrapping_neg();
+            let Some((axis, &by)) = moved.iter().enumerate().filter(|(_, by)| **by != 0).min_by_key(lowest) else {
+                break view.base;
+            };
+            let bit = by & by.wrapping_neg();
+            steps.push((moved.clone(), axis, bit));
+            moved[axis] &= !bit;
         };
-        (address, constant as i32)
+        for (moved, axis, bit) in steps.into_iter().rev() {
+            let step = self.b.mul_imm(view.strides[axis], bit.into());
+            address = self.b.add(address, step);
+            view.rows.insert(moved, address);
+        }
+        address
     }
 
     /// Is the element in register `reg` inside the view? `None`: certainly.

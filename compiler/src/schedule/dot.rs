@@ -19,6 +19,26 @@ pub struct MmaPlan {
     pub warps_m: u32,
     /// Warps along its columns.
     pub warps_n: u32,
+    /// Does the left operand come from registers, where it lies as the instruction wants it?
+    pub a_in_registers: bool,
+}
+
+impl MmaPlan {
+    /// The layout in which a left operand of `shape` is a sequence of the instruction's fragments, for 16-bit elements: that of
+    /// an accumulator of the same shape whose warps are split along its rows.
+    pub fn a_fragments(&self, shape: &Shape) -> Layout {
+        let ((m0, m_bits), (k0, k_bits)) = (axis_bits(shape, 0), axis_bits(shape, 1));
+        let (mb, kb) = (|i: u32| 1 << (m0 + i), |i: u32| 1 << (k0 + i));
+        let wm_bits = self.warps_m.trailing_zeros();
+        let mut reg = vec![kb(0), mb(3)];
+        reg.extend((3..k_bits).map(kb));
+        reg.extend((4..m_bits - wm_bits).map(mb));
+        let lane = vec![kb(1), kb(2), mb(0), mb(1), mb(2)];
+        let mut warp = vec![0; self.warps_n.trailing_zeros() as usize];
+        warp.extend((m_bits - wm_bits..m_bits).map(mb));
+        warp.resize(self.acc.warp.len(), 0);
+        Layout { shape: shape.clone(), reg, lane, warp }
+    }
 }
 
 /// The way one `dot` is done.
@@ -39,8 +59,8 @@ impl DotPlan {
         }
     }
 
-    /// Decides for `op`.
-    pub fn new(func: &Function, op: OpId, caps: &Caps, lanes: u32, warps: u32) -> Self {
+    /// Decides for `op`. `chained`: it makes the left operand of another product, or takes it from one.
+    pub fn new(func: &Function, op: OpId, caps: &Caps, lanes: u32, warps: u32, chained: bool) -> Self {
         let data = &func.ops[op];
         let Op::Dot { precision } = data.op else { unreachable!("only dots come here") };
         let a = func.ty(data.operands[0]);
@@ -54,17 +74,19 @@ impl DotPlan {
         let (m, n, k) = (shape.dims()[0], shape.dims()[1], a.shape.dims()[1]);
         match kind {
             Some((kind, depth)) if caps.mma_sync && lanes == 32 && m >= 16 && n >= 8 && k >= depth => {
-                Self::mma(kind, &shape, warps)
+                Self::mma(kind, &shape, warps, chained)
             }
             _ => Self::Fma(Layout::blocked(&shape, &[1, 0], 4, lanes, warps)),
         }
     }
 
-    /// Splits the result among the warps so that each reads as little as it can: blocks near square.
-    fn mma(kind: MmaKind, shape: &Shape, warps: u32) -> Self {
+    /// Splits the result among the warps so that each reads as little as it can: blocks near square. Chained products are split
+    /// along the rows, if these suffice: then a row and all that becomes of it stay within a warp.
+    fn mma(kind: MmaKind, shape: &Shape, warps: u32, chained: bool) -> Self {
         let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
         let splits = (0..=warps.trailing_zeros()).map(|bit| (1 << bit, warps >> bit));
-        let fitting = splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8);
+        let rows_suffice = chained && m / warps >= 16;
+        let fitting = splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8 && (wn == 1 || !rows_suffice));
         // With more warps than blocks of 16 x 8 some warps do the same work; they take one block each.
         let (warps_m, warps_n) = fitting
             .min_by_key(|&(wm, wn)| (m / wm + n / wn, wm))
@@ -79,14 +101,18 @@ impl DotPlan {
         let mut warp: Vec<u32> = (n_bits - wn_bits..n_bits).map(nb).collect();
         warp.extend((m_bits - wm_bits..m_bits).map(mb));
         warp.resize(warps.trailing_zeros() as usize, 0);
-        Self::Mma(MmaPlan { kind, acc: Layout { shape: shape.clone(), reg, lane, warp }, warps_m, warps_n })
+        let acc = Layout { shape: shape.clone(), reg, lane, warp };
+        Self::Mma(MmaPlan { kind, acc, warps_m, warps_n, a_in_registers: false })
     }
 }
 
 impl fmt::Display for DotPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DotPlan::Mma(m) => write!(f, "mma {:?} on {} x {} warps in {}", m.kind, m.warps_m, m.warps_n, m.acc),
+            DotPlan::Mma(m) => {
+                write!(f, "mma {:?} on {} x {} warps in {}", m.kind, m.warps_m, m.warps_n, m.acc)?;
+                if m.a_in_registers { f.write_str(", left operand in registers") } else { Ok(()) }
+            }
             DotPlan::Fma(l) => write!(f, "fma in {l}"),
         }
     }

@@ -32,6 +32,10 @@ struct Planner<'a> {
     wishes: HashMap<Value, Layout>,
     /// Accumulators of dots, and values in their layouts: cheap to keep, costly to store from.
     accumulators: HashSet<Value>,
+    /// Dots that make the left operand of another, or take it from one.
+    chained: HashSet<OpId>,
+    /// Of the accumulators: those on the way from one dot to the next. What meets them comes to their layout.
+    links: HashSet<Value>,
     uses: HashMap<Value, Vec<OpId>>,
     aliases: Aliases,
     /// Loops around the op being planned.
@@ -64,12 +68,16 @@ pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Opti
         schedule,
         wishes: HashMap::new(),
         accumulators: HashSet::new(),
+        chained: HashSet::new(),
+        links: HashSet::new(),
         uses,
         aliases: aliases(func),
         depth: 0,
     };
+    p.find_chains();
     p.plan_accesses(axis);
     p.region(func.body);
+    p.plan_fragments();
     p.plan_pipelines();
     p.check_size()?;
     Ok(p.schedule)
@@ -138,6 +146,46 @@ impl Planner<'_> {
         self.schedule.homes.insert(value, layout);
     }
 
+    /// Finds dots whose result becomes, element by element, the left operand of another.
+    fn find_chains(&mut self) {
+        let func = self.func;
+        let mut dots = Vec::new();
+        func.walk(func.body, &mut |op| {
+            if matches!(func.ops[op].op, Op::Dot { .. }) {
+                dots.push(op);
+            }
+        });
+        for dot in dots {
+            let left = func.ops[dot].operands[0];
+            let mut todo = vec![left];
+            let mut seen = HashSet::new();
+            while let Some(value) = todo.pop() {
+                let Some(op) = func.def_op(value) else { continue };
+                if !seen.insert(value) || func.ty(value).shape != func.ty(left).shape {
+                    continue;
+                }
+                let data = &func.ops[op];
+                if matches!(data.op, Op::Dot { .. }) {
+                    self.chained.extend([op, dot]);
+                    self.links.insert(value);
+                } else if data.op.is_elementwise() {
+                    todo.extend(&data.operands);
+                }
+            }
+        }
+    }
+
+    /// Finds dots whose left operand lies in the registers that the instruction takes it from.
+    fn plan_fragments(&mut self) {
+        for (&op, plan) in &mut self.schedule.dots {
+            let DotPlan::Mma(plan) = plan else { continue };
+            let left = self.func.ops[op].operands[0];
+            let ty = self.func.ty(left);
+            let home = self.schedule.homes.get(&left);
+            plan.a_in_registers = ty.dtype().bytes() == 2 && home == Some(&plan.a_fragments(&ty.shape));
+        }
+    }
+
     /// Loads, stores and dots do not depend on anything decided later.
     fn plan_accesses(&mut self, axis: &AxisInfo) {
         let (lanes, warps) = (self.schedule.lanes, self.schedule.warps);
@@ -164,7 +212,8 @@ impl Planner<'_> {
                     self.schedule.accesses.insert(op, access);
                 }
                 Op::Dot { .. } => {
-                    let plan = DotPlan::new(self.func, op, self.caps, lanes, warps);
+                    let chained = self.chained.contains(&op);
+                    let plan = DotPlan::new(self.func, op, self.caps, lanes, warps, chained);
                     self.schedule.dots.insert(op, plan);
                 }
                 _ => {}
@@ -233,13 +282,20 @@ impl Planner<'_> {
         }
     }
 
-    /// An elementwise result lives where its operands do; where they differ, not in an accumulator's layout.
+    /// An elementwise result lives where its operands do; where they differ, not in an accumulator's layout, unless it is on
+    /// its way to the next dot.
     fn elementwise(&mut self, op: OpId) {
         let data = &self.func.ops[op];
         let with_home = || data.operands.iter().copied().filter(|&x| self.schedule.homes.contains_key(&x));
-        let Some(pick) = with_home().find(|x| !self.accumulators.contains(x)).or_else(|| with_home().next()) else {
+        let link = with_home().find(|x| self.links.contains(x));
+        let Some(pick) =
+            link.or_else(|| with_home().find(|x| !self.accumulators.contains(x))).or_else(|| with_home().next())
+        else {
             return;
         };
+        if link.is_some() {
+            self.links.insert(data.results[0]);
+        }
         let home = self.schedule.homes[&pick].clone();
         if self.accumulators.contains(&pick) {
             self.accumulators.insert(data.results[0]);
@@ -408,7 +464,12 @@ impl Planner<'_> {
             let data = &self.func.ops[user];
             self.func.regions[body].ops.contains(&user)
                 && match &data.op {
-                    Op::Permute(_) => self.feeds_only_mma(body, data.results[0]),
+                    Op::Permute(_) if self.func.ty(value).shape.rank() == 2 => {
+                        self.feeds_only_mma(body, data.results[0])
+                    }
+                    Op::Reshape if self.func.ty(data.results[0]).shape.is_matrix_of(&self.func.ty(value).shape) => {
+                        self.feeds_only_mma(body, data.results[0])
+                    }
                     Op::Dot { .. } => matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value,
                     _ => false,
                 }

@@ -84,6 +84,11 @@ impl Shape {
         Shape(dims)
     }
 
+    /// Is this a matrix with the extents of `other` but for those of 1, of which it has none?
+    pub fn is_matrix_of(&self, other: &Shape) -> bool {
+        self.rank() == 2 && !self.0.contains(&1) && self.0.iter().eq(other.0.iter().filter(|&&d| d != 1))
+    }
+
     /// Row-major strides in elements.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![1; self.rank()];

@@ -1,9 +1,9 @@
 //! Backends: what runs a captured graph.
 
-use super::explain::{Explanation, KernelInfo};
-use super::options::{Options, unknown};
+use super::explain::{Explanation, KernelInfo, MemoryUse};
+use super::options::{Mode, Options, unknown};
 use crate::error::{Error, Result};
-use crate::exec::{DeviceArray, Executable};
+use crate::exec::{DeviceArray, Executable, KernelTime, bound::Bound};
 use crate::graph::{Graph, interpret::interpret};
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
@@ -33,6 +33,13 @@ pub trait Program: Send + Sync {
     /// A number for each of its kernels, the same for the same kernel.
     fn identities(&self) -> Vec<u64> {
         Vec::new()
+    }
+    /// How long each kernel takes for these arguments, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// What the device says; by default, that there are no kernels to time.
+    fn profile(&self, _args: &[Tensor], _rounds: usize) -> Result<Vec<KernelTime>> {
+        Err(Error::Options("this backend has no kernels to time; use `tilewright`".into()))
     }
     /// Adds what there is to say of it.
     fn explain(&self, _: &mut Explanation) {}
@@ -104,7 +111,8 @@ impl Program for Interpreted {
 struct Fused;
 
 struct OnDevice {
-    executable: Executable,
+    runner: Runner,
+    mode: Mode,
     device: Device,
     uploaded: Mutex<Uploaded>,
 }
@@ -118,8 +126,29 @@ impl Backend for Fused {
             Some(name) => Device::open(name)?,
             None => Device::best()?,
         };
-        let executable = Executable::new(graph.clone(), &device, options.is_fused())?;
-        Ok(Box::new(OnDevice { executable, device, uploaded: Mutex::default() }))
+        let mode = options.chosen_mode();
+        let tuning = mode.is_tuned().then(|| options.tuning());
+        let executable = Executable::tuned(graph.clone(), &device, options.is_fused(), tuning.as_ref())?;
+        let runner =
+            if mode.is_bound() { Runner::Bound(Bound::new(executable)) } else { Runner::Allocating(executable) };
+        Ok(Box::new(OnDevice { runner, mode, device, uploaded: Mutex::default() }))
+    }
+}
+
+/// What calls do about memory.
+enum Runner {
+    /// Each has its own.
+    Allocating(Executable),
+    /// It is kept between them.
+    Bound(Bound),
+}
+
+impl Runner {
+    fn executable(&self) -> &Executable {
+        match self {
+            Runner::Allocating(e) => e,
+            Runner::Bound(b) => b.executable(),
+        }
     }
 }
 
@@ -163,8 +192,11 @@ impl OnDevice {
 impl Program for OnDevice {
     fn run(&self, args: &[Tensor]) -> Result<Vec<Tensor>> {
         let args = self.upload(args)?;
-        let results = self.executable.run(&args)?;
-        Ok(results.into_iter().map(|d| Tensor(Repr::Device(Arc::new(d)))).collect())
+        let results = match &self.runner {
+            Runner::Allocating(e) => e.run(&args)?.into_iter().map(Arc::new).collect(),
+            Runner::Bound(b) => b.run(&args)?,
+        };
+        Ok(results.into_iter().map(|d| Tensor(Repr::Device(d))).collect())
     }
 
     fn identities(&self) -> Vec<u64> {
@@ -173,19 +205,30 @@ impl Program for OnDevice {
             (&k.def.id, &k.options).hash(&mut h);
             h.finish()
         };
-        self.executable.kernels().iter().map(identity).collect()
+        self.runner.executable().kernels().iter().map(identity).collect()
+    }
+
+    fn profile(&self, args: &[Tensor], rounds: usize) -> Result<Vec<KernelTime>> {
+        self.runner.executable().profile(&self.upload(args)?, rounds)
     }
 
     fn explain(&self, out: &mut Explanation) {
-        let executable = &self.executable;
+        let executable = self.runner.executable();
+        out.mode = self.mode.name();
+        let memory = executable.memory();
+        out.memory = MemoryUse { planned: memory.planned(), separate: memory.sum, least: memory.peak };
         out.device = self.device.name().to_owned();
         out.kernels = executable.kernels().len();
         out.bytes = executable.bytes();
+        out.peak_bytes = executable.peak_bytes();
         out.refusals.clone_from(&executable.plan().refusals);
+        out.tuned = executable.tuning().iter().map(ToString::to_string).collect();
         let info = |k: &crate::fuse::kernel::Kernel| KernelInfo {
             name: k.name().to_owned(),
             primitives: k.nodes().map(|n| format!("{n} = {}", executable.graph().nodes[n].op)).collect(),
             programs: k.grid,
+            bytes: k.bytes(),
+            flops: k.flops(),
             source: k.source().unwrap_or_else(|e| e.to_string()),
             ir: k.ir().unwrap_or_else(|e| e.to_string()),
         };
@@ -208,7 +251,8 @@ mod tests {
         }
         let device = Device::open("cpu").unwrap();
         let executable = Executable::new(graph, &device, true).unwrap();
-        let program = OnDevice { executable, device, uploaded: Mutex::default() };
+        let runner = Runner::Allocating(executable);
+        let program = OnDevice { runner, mode: Mode::Default, device, uploaded: Mutex::default() };
         let mut first: Option<Arc<DeviceArray>> = None;
         for i in 0..5 {
             let x = Tensor::vector(&[i as f32; 8]);

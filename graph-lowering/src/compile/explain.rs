@@ -1,6 +1,7 @@
 //! What became of a compiled function.
 
 use std::fmt;
+use std::time::Duration;
 
 /// What was captured, and what it became.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -21,6 +22,18 @@ pub struct Explanation {
     pub device: String,
     /// Bytes that the last graph's kernels read and write.
     pub bytes: u64,
+    /// What the last graph is made fast for: see [`super::Mode`].
+    pub mode: &'static str,
+    /// Memory for the values between the kernels of the last graph.
+    pub memory: MemoryUse,
+    /// What tuning chose for the kernels of the last graph; empty if they were not tuned.
+    pub tuned: Vec<String>,
+    /// Most bytes of results and intermediate tensors of the last graph alive at once.
+    pub peak_bytes: u64,
+    /// How long the last graph took to capture.
+    pub capture_time: Duration,
+    /// How long it took to improve, to cut into kernels and to generate them; their compilation is not part of it.
+    pub plan_time: Duration,
     /// The kernels of the last graph, in order.
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
@@ -33,6 +46,17 @@ pub struct Explanation {
     pub breaks: Vec<String>,
 }
 
+/// Bytes of memory for what one kernel leaves to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryUse {
+    /// As planned: values that are not needed at the same time share memory.
+    pub planned: usize,
+    /// If each value had its own.
+    pub separate: usize,
+    /// The most that is needed at the same time.
+    pub least: usize,
+}
+
 /// One generated kernel.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelInfo {
@@ -42,6 +66,10 @@ pub struct KernelInfo {
     pub primitives: Vec<String>,
     /// Programs of its grid.
     pub programs: usize,
+    /// Bytes it reads and writes.
+    pub bytes: u64,
+    /// Operations on elements.
+    pub flops: u64,
     /// Its `#[kernel]` source.
     pub source: String,
     /// Its Tile IR.
@@ -55,6 +83,12 @@ impl fmt::Display for Explanation {
             "{} graphs, {} kernels generated, {} reused; the last: {} primitives in {} kernels on {}, {} bytes moved",
             self.graphs, self.generated, self.reused, self.primitives, self.kernels, self.device, self.bytes
         )?;
+        let m = self.memory;
+        writeln!(
+            f,
+            "mode {}; values between kernels in {} bytes ({} if each had its own, {} at the same time)",
+            self.mode, m.planned, m.separate, m.least
+        )?;
         for (i, k) in self.groups.iter().enumerate() {
             writeln!(f, "kernel {i}: {} ({} programs)", k.name, k.programs)?;
             for p in &k.primitives {
@@ -62,6 +96,7 @@ impl fmt::Display for Explanation {
             }
         }
         for (title, lines) in [
+            ("tuned", &self.tuned),
             ("dynamic", &self.dynamic),
             ("not fused", &self.refusals),
             ("guards", &self.guards),

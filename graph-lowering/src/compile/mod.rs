@@ -4,8 +4,10 @@ mod backend;
 mod dynamic;
 mod explain;
 mod options;
+mod saved;
 
 use crate::error::{Error, Result};
+use crate::exec::KernelTime;
 use crate::graph::{Graph, TensorType, json};
 use crate::literal::Literal;
 use crate::passes;
@@ -13,11 +15,15 @@ use crate::tensor::{Structure, Tensor, trace};
 pub use backend::{Backend, Program, list_backends, register_backend};
 pub use dynamic::Dynamic;
 use dynamic::History;
-pub use explain::Explanation;
-pub use options::Options;
+pub use explain::{Explanation, KernelInfo, MemoryUse};
+pub(crate) use options::nearest;
+pub use options::{Mode, Options};
+pub use saved::Loaded;
 use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tilewright_compiler::error::Loc;
 
 /// Most graphs kept for one function; the oldest is dropped for another.
@@ -108,18 +114,49 @@ where
         if eager || trace::is_capturing() {
             return self.eager(x);
         }
+        let (entry, args) = self.entry_for(x)?;
+        let Some(program) = &entry.program else { return self.eager(x) };
+        let mut all = args;
+        all.extend(entry.captured.iter().cloned());
+        let results = program.run(&all)?;
+        Ok(entry.template.rebuild(&mut results.into_iter()))
+    }
+
+    /// Captures and lowers the function for such arguments, if that was not done before, without running it. Kernels are
+    /// generated; the device compiles them when they are first launched.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`], but for what only running tells.
+    pub fn plan(&self, x: &I) -> Result<()> {
+        if self.backend.as_ref().is_some_and(|b| b.name() != "eager") {
+            self.entry_for(x)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the function for these arguments and tells how long each of its kernels takes, as the mean of so many rounds.
+    ///
+    /// # Errors
+    /// As [`Compiled::call`]; [`Error::Options`] if it does not run as kernels.
+    pub fn profile(&self, x: &I, rounds: usize) -> Result<Vec<KernelTime>> {
+        let none = || Error::Options("a function that runs eagerly has no kernels to time".into());
+        if self.backend.as_ref().is_none_or(|b| b.name() == "eager") {
+            return Err(none());
+        }
+        let (entry, mut args) = self.entry_for(x)?;
+        args.extend(entry.captured.iter().cloned());
+        entry.program.as_ref().ok_or_else(none)?.profile(&args, rounds)
+    }
+
+    /// The graph for such arguments, and the arguments' tensors.
+    fn entry_for(&self, x: &I) -> Result<(Arc<Entry<O>>, Vec<Tensor>)> {
         let args = x.tensors();
         for t in &args {
             t.check()?;
         }
         let mut guard = String::new();
         x.describe(&mut guard);
-        let entry = self.entry(&guard, x, &args)?;
-        let Some(program) = &entry.program else { return self.eager(x) };
-        let mut all = args;
-        all.extend(entry.captured.iter().cloned());
-        let results = program.run(&all)?;
-        Ok(entry.template.rebuild(&mut results.into_iter()))
+        Ok((self.entry(&guard, x, &args)?, args))
     }
 
     fn eager(&self, x: &I) -> Result<O> {
@@ -136,6 +173,7 @@ where
         if let Some(entry) = state.entries.iter().find(|e| e.guard == guard) {
             return Ok(entry.clone());
         }
+        let begin = Instant::now();
         let types: Vec<_> = args.iter().map(|t| t.ty().clone()).collect();
         let (template, captured) = trace::capture(&types, self.loc, |tensors| {
             let y = (self.f)(&x.rebuild(&mut tensors.iter().cloned()));
@@ -158,10 +196,13 @@ where
             note(&mut state.explanation.breaks, format!("values are read back at {loc}: the function runs eagerly"));
             Entry { guard: guard.to_owned(), program: None, graph: Graph::new(), captured: vec![], template }
         } else {
+            state.explanation.capture_time = begin.elapsed();
+            let begin = Instant::now();
             let mut graph = passes::optimise(&captured.graph)?;
             graph.varying = state.history.graph(mode, &graph, &varying);
             let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
             let program = backend.compile(&graph, &self.options)?;
+            state.explanation.plan_time = begin.elapsed();
             state.explanation.graphs += 1;
             state.explanation.primitives = graph.nodes.len() - graph.inputs.len();
             for identity in program.identities() {
@@ -201,11 +242,31 @@ where
     /// # Errors
     /// What the device says when values are read.
     pub fn to_json(&self) -> Result<Option<String>> {
-        let last = self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned();
-        let Some(entry) = last else { return Ok(None) };
-        let values = entry.captured.iter().map(Tensor::to_literal).collect::<Result<Vec<_>>>()?;
-        let values: Vec<&Literal> = values.iter().map(AsRef::as_ref).collect();
-        json::to_json(&entry.graph, &values).map(Some)
+        let Some(entry) = self.last() else { return Ok(None) };
+        let value = |t: &Tensor| Ok(json::SavedValue::Inline(t.to_literal()?.as_ref().clone()));
+        json::write(&json::Saved {
+            graph: entry.graph.clone(),
+            takes: Some(entry.guard.clone()),
+            checksum: None,
+            captured: entry.captured.iter().map(value).collect::<Result<_>>()?,
+        })
+        .map(Some)
+    }
+
+    /// Saves the last captured graph in a folder, which is made if need be: the graph as `graph.json`, the tensors that the
+    /// function captured as `weights.safetensors`. [`Loaded::open`] loads them.
+    ///
+    /// # Errors
+    /// [`Error::NotCaptured`] if there is no graph; [`Error::Weights`] if a file cannot be written; what the device says when
+    /// values are read.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let entry = self.last().filter(|e| e.program.is_some());
+        let entry = entry.ok_or_else(|| Error::NotCaptured { loc: self.loc })?;
+        saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
+    }
+
+    fn last(&self) -> Option<Arc<Entry<O>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned()
     }
 }
 

@@ -2,6 +2,51 @@
 
 use super::dynamic::Dynamic;
 use crate::error::{Error, Result};
+use crate::fuse::tune::Tuning;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a compiled function is made fast for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Mode {
+    /// Little time to compile, little memory kept between calls.
+    #[default]
+    Default,
+    /// Calls cost the host as little as possible: memory for everything is kept, and all kernels are submitted at once, on
+    /// CUDA as a device graph.
+    ReduceOverhead,
+    /// As [`Mode::ReduceOverhead`], and every kernel's tiles, warps and stages are chosen by measuring them on the device, once:
+    /// the choices are kept in the tuner's store.
+    MaxAutotune,
+    /// Tuned kernels, but nothing is kept between calls.
+    MaxAutotuneNoGraphs,
+}
+
+impl Mode {
+    /// All modes, by name.
+    const ALL: [(&str, Mode); 4] = [
+        ("default", Mode::Default),
+        ("reduce-overhead", Mode::ReduceOverhead),
+        ("max-autotune", Mode::MaxAutotune),
+        ("max-autotune-no-graphs", Mode::MaxAutotuneNoGraphs),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, m)| *m == self).map_or("default", |(name, _)| name)
+    }
+
+    /// Are launches bound to memory that is kept between calls?
+    pub(super) fn is_bound(self) -> bool {
+        matches!(self, Mode::ReduceOverhead | Mode::MaxAutotune)
+    }
+
+    /// Are kernels tuned?
+    pub(super) fn is_tuned(self) -> bool {
+        matches!(self, Mode::MaxAutotune | Mode::MaxAutotuneNoGraphs)
+    }
+}
 
 /// How a function is compiled. Mistakes in names are reported by `compile`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,12 +55,19 @@ pub struct Options {
     device: Option<String>,
     fullgraph: bool,
     fusion: bool,
+    mode: Mode,
+    tuning_budget: Duration,
+    tuning_store: Option<PathBuf>,
     dynamic: Dynamic,
     mistake: Option<String>,
 }
 
+/// How long all kernels of a graph are tuned together, unless the user says otherwise.
+const TUNING_BUDGET: Duration = Duration::from_secs(120);
+
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 6] = ["backend", "device", "dynamic", "fullgraph", "fusion", "mode"];
+const NAMES: [&str; 8] =
+    ["backend", "device", "dynamic", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
 
 impl Default for Options {
     fn default() -> Self {
@@ -24,6 +76,9 @@ impl Default for Options {
             device: None,
             fullgraph: false,
             fusion: true,
+            mode: Mode::Default,
+            tuning_budget: TUNING_BUDGET,
+            tuning_store: None,
             dynamic: Dynamic::Auto,
             mistake: None,
         }
@@ -64,6 +119,35 @@ impl Options {
         self
     }
 
+    /// What it is made fast for: `default`, `reduce-overhead`, `max-autotune`, `max-autotune-no-graphs`; see [`Mode`].
+    #[must_use]
+    pub fn mode(mut self, name: &str) -> Self {
+        let names = Mode::ALL.map(|(name, _)| name);
+        match Mode::ALL.iter().find(|(known, _)| *known == name) {
+            Some((_, mode)) => self.mode = *mode,
+            None => {
+                self.mistake.get_or_insert_with(|| unknown("mode", name, &names));
+            }
+        }
+        self
+    }
+
+    /// In the modes that tune: how long all kernels of a graph may take together, roughly; 2 minutes by default. What is in
+    /// the store takes no time.
+    #[must_use]
+    pub fn tuning_budget(mut self, budget: Duration) -> Self {
+        self.tuning_budget = budget;
+        self
+    }
+
+    /// In the modes that tune: the directory that results are kept in, instead of the one that
+    /// `TILEWRIGHT_AUTOTUNE_DIR` names.
+    #[must_use]
+    pub fn tuning_store(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.tuning_store = Some(directory.into());
+        self
+    }
+
     /// Are extents parameters of kernels? By default those that have been seen to differ from call to call.
     #[must_use]
     pub fn dynamic(mut self, dynamic: Dynamic) -> Self {
@@ -71,7 +155,8 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`.
+    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or
+    /// `2m`), `tuning_store`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -89,8 +174,12 @@ impl Options {
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
             ("fullgraph" | "fusion", None) => format!("option `{name}` is `on` or `off`, not `{value}`"),
-            ("mode", _) if value == "default" => return self,
-            ("mode", _) => format!("mode `{value}` does not exist; there is `default`"),
+            ("mode", _) => return self.mode(value),
+            ("tuning_store", _) => return self.tuning_store(value),
+            ("tuning_budget", _) => match duration(value) {
+                Some(budget) => return self.tuning_budget(budget),
+                None => format!("option `tuning_budget` is a time such as `30s`, `500ms` or `2m`, not `{value}`"),
+            },
             _ => unknown("option", name, &NAMES),
         };
         self.mistake.get_or_insert(problem);
@@ -110,6 +199,22 @@ impl Options {
         self.device.as_deref()
     }
 
+    /// What it is made fast for.
+    pub fn chosen_mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How kernels are tuned in the modes that do. `TILEWRIGHT_AUTOTUNE` may forbid to measure.
+    pub(super) fn tuning(&self) -> Tuning {
+        let forced = std::env::var_os(tilewright_autotune::mode::VARIABLE).is_some_and(|v| !v.is_empty());
+        let mode = if forced { tilewright_autotune::Mode::from_env().0 } else { tilewright_autotune::Mode::On };
+        let store = match &self.tuning_store {
+            Some(dir) => tilewright_autotune::Store::at(dir),
+            None => tilewright_autotune::Store::from_env(),
+        };
+        Tuning { budget: self.tuning_budget, store, mode }
+    }
+
     pub(super) fn is_fullgraph(&self) -> bool {
         self.fullgraph
     }
@@ -124,11 +229,29 @@ impl Options {
     }
 }
 
+/// A time such as `30s`, `500ms` or `2m`; seconds without a unit.
+fn duration(text: &str) -> Option<Duration> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..unit].trim().parse().ok()?;
+    let seconds = match &text[unit..] {
+        "ms" => number / 1000.0,
+        "" | "s" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 /// The message for a name that does not exist, with the nearest one that does.
 pub(super) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|k| (edits(name, k), *k)).min().filter(|(n, _)| *n <= 3);
-    let guess = near.map_or(String::new(), |(_, k)| format!("; did you mean `{k}`?"));
+    let guess = nearest(name, known.iter().copied()).map_or(String::new(), |k| format!("; did you mean `{k}`?"));
     format!("unknown {what} `{name}`{guess}\n  known: {}", known.join(", "))
+}
+
+/// The known name that was meant by `name`, if one is like it.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.map(|k| (edits(name, k), k)).min().filter(|(n, _)| *n <= 3).map(|(_, k)| k)
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour to turn `a` into `b`.
@@ -162,8 +285,19 @@ mod tests {
         assert!(e.contains("unknown option `fusoin`; did you mean `fusion`?"), "{e}");
         let e = Options::new().set("fusion", "maybe").check().unwrap_err().to_string();
         assert!(e.contains("`on` or `off`"), "{e}");
-        let e = Options::new().set("mode", "max-autotune").check().unwrap_err().to_string();
-        assert!(e.contains("does not exist"), "{e}");
+        let e = Options::new().set("mode", "reduce-overheda").check().unwrap_err().to_string();
+        assert!(e.contains("unknown mode `reduce-overheda`; did you mean `reduce-overhead`?"), "{e}");
+        let e = Options::new().mode("fastest").check().unwrap_err().to_string();
+        assert!(e.contains("known: default, reduce-overhead, max-autotune"), "{e}");
+        assert_eq!(Options::new().set("mode", "reduce-overhead").chosen_mode(), Mode::ReduceOverhead);
+        let minute = Options::new().tuning_budget(Duration::from_secs(60));
+        for text in ["60", "60s", "1m", "60000ms"] {
+            assert_eq!(Options::new().set("tuning_budget", text), minute);
+        }
+        for text in ["", "s", "-1s", "1 day", "NaN", "inf", "1e300h"] {
+            let e = Options::new().set("tuning_budget", text).check().unwrap_err().to_string();
+            assert!(e.contains("is a time such as"), "{e}");
+        }
         let e = Options::new().set("dynamic", "allways").check().unwrap_err().to_string();
         assert!(e.contains("unknown value of option `dynamic`: `allways`; did you mean `always`?"), "{e}");
         assert_eq!(Options::new().set("dynamic", "never"), Options::new().dynamic(Dynamic::Never));

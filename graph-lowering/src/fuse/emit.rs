@@ -25,6 +25,9 @@ const GROUP_ROWS: i64 = 8;
 
 /// Builds the kernel's IR for what is known of its arguments. The numbers it takes after its views depend on the body alone.
 pub(super) fn function(body: &Body, spec: &Specialization) -> Result<(Function, Vec<Number>)> {
+    if let Some(kernel) = &body.attention {
+        return super::attention::function(kernel, body, spec).map(|function| (function, vec![]));
+    }
     let mut b = Builder::new(body.name);
     b.set_fp_fusion(spec.fp_fusion);
     let mut flat = 0;
@@ -57,15 +60,15 @@ pub(super) fn function(body: &Body, spec: &Specialization) -> Result<(Function, 
 
 /// What has been computed in the open regions.
 #[derive(Clone, Default)]
-struct State {
-    values: HashMap<(NodeId, Vec<Affine>), Value>,
+pub(super) struct State {
+    pub(super) values: HashMap<(NodeId, Vec<Affine>), Value>,
     coordinates: HashMap<usize, Value>,
     loaded: HashMap<usize, Value>,
 }
 
-struct Emit<'a> {
-    body: &'a Body,
-    b: Builder,
+pub(super) struct Emit<'a> {
+    pub(super) body: &'a Body,
+    pub(super) b: Builder,
     views: Vec<ViewValue>,
     /// What is known of the numbers.
     hints: &'a [ParamHint],
@@ -74,8 +77,8 @@ struct Emit<'a> {
     /// Which value each is.
     known: HashMap<Meaning, Value>,
     /// First value of each variable in this tile.
-    origin: Vec<Value>,
-    state: State,
+    pub(super) origin: Vec<Value>,
+    pub(super) state: State,
     /// What a tile was before dimensions of extent 1 were inserted.
     unflat: HashMap<Value, Value>,
 }
@@ -109,6 +112,10 @@ impl Emit<'_> {
     fn kernel(&mut self) -> Built<()> {
         self.origins()?;
         let body = self.body;
+        if let Some(node) = body.group.scatter {
+            self.scatter(node)?;
+            return self.stores(|_| true);
+        }
         let nodes: Vec<NodeId> = body.group.nodes.iter().copied().collect();
         if !body.group.looped {
             for &node in &nodes {
@@ -116,31 +123,37 @@ impl Emit<'_> {
             }
             return self.stores(|_| true);
         }
-        let after = self.after_reductions();
+        let levels = self.levels();
+        let level = |n: NodeId| levels.get(&n).copied().unwrap_or(0);
         let inner: HashSet<NodeId> = nodes.iter().copied().filter(|&n| self.in_loop(n)).collect();
-        let reductions: Vec<NodeId> = nodes.iter().copied().filter(|n| self.is_reduction(*n)).collect();
-        for &node in &nodes {
-            if !inner.contains(&node) && !after.contains(&node) {
-                self.member(node)?;
-            }
-        }
-        let mut accumulators = Vec::new();
-        for &r in &reductions {
-            let init = self.init(r)?;
-            accumulators.push(init);
-        }
+        let stored: HashSet<NodeId> = body.group.stores.iter().map(|s| s.node).collect();
         let loops: Vec<usize> =
             (0..body.variables.len()).filter(|&v| body.variables[v].reduced && body.variables[v].tiled()).collect();
-        let outside = self.state.clone();
-        let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n)).collect();
-        let accumulators = self.nest(&loops, accumulators, &inner)?;
-        self.state = outside;
-        for a in &accumulators {
-            self.finish_reduction(a)?;
-        }
-        for &node in &nodes {
-            if after.contains(&node) && !self.is_reduction(node) {
-                self.member(node)?;
+        // Every level goes through the rows once. What has no element for each value of a reduced variable is computed between.
+        let last = nodes.iter().map(|&n| level(n)).max().unwrap_or(0);
+        for now in 0..=last {
+            for &node in &nodes {
+                if level(node) == now && !inner.contains(&node) && !self.is_reduction(node) {
+                    self.member(node)?;
+                }
+            }
+            // A reduction is finished one level above that of its operand.
+            let reductions: Vec<NodeId> =
+                nodes.iter().copied().filter(|&n| self.is_reduction(n) && level(n) == now + 1).collect();
+            let inner: Vec<NodeId> = nodes.iter().copied().filter(|n| inner.contains(n) && level(*n) == now).collect();
+            if reductions.is_empty() && !inner.iter().any(|n| stored.contains(n)) {
+                continue;
+            }
+            let mut accumulators = Vec::new();
+            for &r in &reductions {
+                let init = self.init(r)?;
+                accumulators.push(init);
+            }
+            let outside = self.state.clone();
+            let accumulators = self.nest(&loops, accumulators, &inner)?;
+            self.state = outside;
+            for a in &accumulators {
+                self.finish_reduction(a)?;
             }
         }
         self.stores(|n| !inner.contains(&n))
@@ -165,10 +178,7 @@ impl Emit<'_> {
         let step = self.b.const_i64(DType::I32, self.body.variables[v].tile as i64)?;
         let (iv, carried) = self.b.begin_for(lo, hi, step, &inits)?;
         let (origin, state) = (self.origin[v], self.state.clone());
-        self.origin[v] = iv;
-        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
-        self.state.coordinates.remove(&v);
-        self.state.loaded.clear();
+        self.enter(v, iv);
         let mut carried = carried.into_iter();
         let accumulators: Vec<Accumulator> = accumulators.iter().map(|a| a.with(&mut carried)).collect();
         let next = self.nest(rest, accumulators, inner)?;
@@ -176,6 +186,14 @@ impl Emit<'_> {
         let mut results = self.b.end_for(&values)?.into_iter();
         (self.origin[v], self.state) = (origin, state);
         Ok(next.iter().map(|a| a.with(&mut results)).collect())
+    }
+
+    /// The body of a loop in which a variable begins here.
+    pub(super) fn enter(&mut self, v: usize, origin: Value) {
+        self.origin[v] = origin;
+        // Coordinates and loads that depend on the variable belong to the loop; others found again are merged later.
+        self.state.coordinates.remove(&v);
+        self.state.loaded.clear();
     }
 
     /// Where this program's tile begins.
@@ -244,7 +262,7 @@ impl Emit<'_> {
         Ok(rest)
     }
 
-    fn bug(&self, what: &str) -> Diagnostic {
+    pub(super) fn bug(&self, what: &str) -> Diagnostic {
         self.b.error(format!("internal error of the kernel generator: {what}"))
     }
 
@@ -261,39 +279,37 @@ impl Emit<'_> {
                 .is_some_and(|at| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0)))
     }
 
-    /// The group's reductions and what depends on them.
-    fn after_reductions(&self) -> HashSet<NodeId> {
+    /// How many times in a row the group's reductions must have been finished before a node is known; nothing for those before any.
+    fn levels(&self) -> HashMap<NodeId, usize> {
         let (graph, group) = (&self.body.graph, &self.body.group);
-        let mut after = HashSet::new();
+        let mut levels: HashMap<NodeId, usize> = HashMap::new();
         for &node in &group.nodes {
             let mut seen = HashSet::new();
             let mut stack = graph.nodes[node].args.clone();
-            let mut found = self.is_reduction(node);
+            let mut level = 0;
             while let Some(a) = stack.pop() {
                 if !seen.insert(a) {
                     continue;
                 }
                 if group.nodes.contains(&a) {
-                    found |= after.contains(&a);
+                    level = level.max(levels.get(&a).copied().unwrap_or(0));
                 } else if !group.leaves.contains(&a) {
                     stack.extend(&graph.nodes[a].args);
                 }
             }
-            if found {
-                after.insert(node);
-            }
+            levels.insert(node, level + usize::from(self.is_reduction(node)));
         }
-        after
+        levels
     }
 
     // ---- tiles ------------------------------------------------------------------------------------------------
 
-    fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.body.variables.len()
     }
 
     /// The shape of a tile that depends on these variables.
-    fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn shape(&self, depends: impl Fn(usize) -> bool) -> Vec<usize> {
         self.body.variables.iter().enumerate().map(|(v, var)| if depends(v) { var.tile } else { 1 }).collect()
     }
 
@@ -365,7 +381,7 @@ impl Emit<'_> {
     }
 
     /// The values of a variable in this tile, `i32`.
-    fn coordinate(&mut self, v: usize) -> Built {
+    pub(super) fn coordinate(&mut self, v: usize) -> Built {
         if let Some(&known) = self.state.coordinates.get(&v) {
             return Ok(known);
         }
@@ -378,7 +394,7 @@ impl Emit<'_> {
     }
 
     /// The values of a function of the variables in this tile, `i32`.
-    fn affine(&mut self, a: &Affine) -> Built {
+    pub(super) fn affine(&mut self, a: &Affine) -> Built {
         let varies = self.body.varies;
         let mut sum = if a.offset != 0 && varies {
             let offset = Constant::from_i64(DType::I32, a.offset);
@@ -399,7 +415,7 @@ impl Emit<'_> {
     }
 
     /// Which lanes lie inside the extents of these variables; `None` if all do.
-    fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
+    pub(super) fn inside(&mut self, variables: impl Iterator<Item = usize>) -> Built<Option<Value>> {
         let mut mask = None;
         for v in variables {
             if !self.body.variables[v].ragged() {
@@ -499,7 +515,7 @@ impl Emit<'_> {
     }
 
     /// The tile of any node at coordinates.
-    fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
+    pub(super) fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
         let body = self.body;
         let (graph, group) = (&body.graph, &body.group);
         if group.nodes.contains(&node) {

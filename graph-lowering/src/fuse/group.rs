@@ -1,8 +1,9 @@
 //! Groups of nodes and how they grow.
 
+use super::attention::Attention;
 use super::kernel::Uses;
 use super::map::{self, Affine};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, NodeId, TensorType};
 use crate::prim::assemble::Place;
 use crate::prim::reduce::kept_dims;
 use crate::prim::{Class, Op};
@@ -30,6 +31,11 @@ pub struct Group {
     /// How many variables make up the rows of the matrix product: several if its result is reshaped to `[m.., n]`, so that
     /// what follows in these extents is part of the same kernel.
     pub row_variables: usize,
+    /// The sums into rows of a table, if it is a kernel of those. Its space is `[rows, row.., updates, updates]`: once for the
+    /// updates' numbers, which it looks through, and once for the updates themselves, which it takes one by one.
+    pub scatter: Option<NodeId>,
+    /// Attention, if this is its kernel: nothing else joins it.
+    pub attention: Option<Attention>,
     /// What it stores, and where.
     pub stores: Vec<Store>,
     /// Tensors read from memory.
@@ -141,6 +147,8 @@ struct Planner<'g> {
     users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
+    /// Pointwise nodes that are computed anew in kernels that do not have them, rather than stored and read.
+    anew: Vec<bool>,
     groups: Vec<Option<Group>>,
     member: BTreeMap<NodeId, usize>,
     /// For assembled tensors: the groups that write their parts.
@@ -159,6 +167,7 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         row_limit,
         users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
+        anew: if fusion { anew(graph) } else { vec![false; graph.nodes.len()] },
         groups: Vec::new(),
         member: BTreeMap::new(),
         writers: BTreeMap::new(),
@@ -172,7 +181,8 @@ pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, Strin
         }
         match node.op.class() {
             Class::Input | Class::Create | Class::View => {}
-            Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot => p.add(id)?,
+            Class::Pointwise | Class::Gather | Class::Reduce | Class::Dot | Class::Scatter => p.add(id)?,
+            Class::Attention => p.attention(id)?,
             Class::Assemble => p.assemble(id)?,
             Class::Composite => return Err(format!("{id} = {} was not decomposed", node.op)),
         }
@@ -205,15 +215,18 @@ impl<'g> Planner<'g> {
         }
     }
 
-    /// What reading `node` at coordinates `at` reads from memory or from the group.
-    fn reads(&self, node: NodeId, at: &[Affine], space: &[usize], out: &mut BTreeSet<Read>) {
-        if !self.is_free(node) {
+    /// What reading `node` at coordinates `at` reads from memory or from the group. With `anew`, what is cheaper to compute again
+    /// than to read is not read.
+    fn reads(&self, node: NodeId, at: &[Affine], group: &Group, anew: bool, out: &mut BTreeSet<Read>) {
+        let space = &group.space;
+        let again = anew && self.anew[node.index()] && !group.nodes.contains(&node);
+        if !again && !self.is_free(node) {
             out.insert(Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
             return;
         }
         match step(self.graph, node, at, space) {
             Step::Made => {}
-            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, space, out)),
+            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, group, anew, out)),
             // A reshape that is not affine is read as another shape of its operand's buffer.
             Step::Stored(root) => {
                 out.insert(Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
@@ -230,8 +243,10 @@ impl<'g> Planner<'g> {
             let (table, at) = operands.remove(0);
             out.insert(Read { node: storage(self.graph, table), dims: self.graph.ty(table).dims.clone(), at });
         }
+        // The loops of a matrix product read its operands many times.
+        let anew = !matches!(self.op(node).class(), Class::Dot | Class::Scatter);
         for (arg, at) in operands {
-            self.reads(arg, &at, &group.space, &mut out);
+            self.reads(arg, &at, group, anew, &mut out);
         }
         Some(out)
     }
@@ -265,7 +280,7 @@ impl<'g> Planner<'g> {
             return Ok(());
         }
         let mut candidates: Vec<usize> = Vec::new();
-        if self.fusion && self.op(node).class() != Class::Dot {
+        if self.fusion && !matches!(self.op(node).class(), Class::Dot | Class::Scatter) {
             let mut seen = HashSet::new();
             let mut stack = self.graph.nodes[node].args.clone();
             while let Some(a) = stack.pop() {
@@ -309,8 +324,14 @@ impl<'g> Planner<'g> {
     /// The group with one more node, or why not.
     fn try_join(&self, node: NodeId, g: usize) -> Result<Group, String> {
         let mut group = self.groups[g].clone().ok_or("the group was merged into another")?;
+        if group.attention.is_some() {
+            return Err("attention takes nothing in".into());
+        }
         if group.nodes.len() >= MAX_NODES {
             return Err(format!("it has {MAX_NODES} nodes already"));
+        }
+        if group.scatter.is_some() {
+            return Err("sums into rows of a table have a kernel of their own".into());
         }
         if let Some((operand, axes)) = reduction(self.graph, node) {
             if group.dot.is_some() {
@@ -362,11 +383,15 @@ impl<'g> Planner<'g> {
                 return Err("it goes through the rows of the matrix in another way".into());
             }
         }
-        if group.looped {
+        // The kernel goes through a long row again for what depends on its reductions. If there are few rows, or these lie
+        // side by side, a kernel with more programs is faster.
+        if group.looped && group.dot.is_none() && !again(&group) {
             let inner = |at: &[Affine]| at.iter().any(|a| group.reduced.iter().any(|&r| a.of(r) != 0));
             let in_loop = reduction(self.graph, node).is_some() || inner(&at);
             if in_loop && self.after_reduction(node, &group) {
-                return Err("the row is too long for one tile, and its reduction must be finished first".into());
+                return Err(
+                    "the rows are too few, and too long for one tile: their reduction must be finished first".into()
+                );
             }
         }
         Ok(group)
@@ -377,10 +402,10 @@ impl<'g> Planner<'g> {
         let mut seen = HashSet::new();
         let mut stack = self.graph.nodes[node].args.clone();
         while let Some(a) = stack.pop() {
-            if !seen.insert(a) || !(group.nodes.contains(&a) || self.is_free(a)) {
+            if !seen.insert(a) || group.leaves.contains(&a) && !group.nodes.contains(&a) {
                 continue;
             }
-            if matches!(self.op(a).class(), Class::Reduce | Class::Dot) {
+            if group.nodes.contains(&a) && matches!(self.op(a).class(), Class::Reduce | Class::Dot) {
                 return true;
             }
             stack.extend(&self.graph.nodes[a].args);
@@ -429,7 +454,8 @@ impl<'g> Planner<'g> {
     fn merged(&self, a: usize, b: usize) -> Option<Group> {
         let (x, y) = (self.groups[a].as_ref()?, self.groups[b].as_ref()?);
         let one_way = x.reduced.is_empty() || y.reduced.is_empty() || x.reduced == y.reduced;
-        let fits = x.space == y.space && one_way && x.dot.is_none() && y.dot.is_none();
+        let alone = |g: &Group| g.dot.is_some() || g.scatter.is_some() || g.attention.is_some();
+        let fits = x.space == y.space && one_way && !alone(x) && !alone(y);
         if !fits || x.nodes.len() + y.nodes.len() > MAX_NODES || self.reaches(a, b) || self.reaches(b, a) {
             return None;
         }
@@ -455,6 +481,11 @@ impl<'g> Planner<'g> {
             group.reduced = axes;
         } else if data.op.class() == Class::Dot {
             group = self.dot_group(node);
+        } else if data.op.class() == Class::Scatter {
+            let updates = self.graph.ty(data.args[1]).elements();
+            group.space = [&data.ty.dims[..], &[updates, updates]].concat();
+            group.reduced = vec![data.ty.rank(), data.ty.rank() + 1];
+            group.scatter = Some(node);
         } else {
             group.space = data.ty.dims.clone();
         }
@@ -500,6 +531,51 @@ impl<'g> Planner<'g> {
         let agree = split.rows_agree(Uses::of(self.graph, &split).all());
         split.leaves.clear();
         if agree { split } else { plain }
+    }
+
+    /// A group for attention; or, for what comes with it, a place in the group of its sibling.
+    fn attention(&mut self, node: NodeId) -> Result<(), String> {
+        let data = &self.graph.nodes[node];
+        let sibling = self.groups.iter().position(|g| {
+            let first = g.as_ref().filter(|g| g.attention.is_some()).and_then(|g| g.nodes.first());
+            first.is_some_and(|&f| super::attention::share_kernel(&self.graph.nodes[f], data))
+        });
+        if let Some(g) = sibling {
+            self.groups[g].as_mut().ok_or("a group of attention was merged away")?.nodes.insert(node);
+            self.member.insert(node, g);
+            return Ok(());
+        }
+        let mut operands = Vec::new();
+        for &arg in &data.args {
+            let read = self.strided(arg);
+            self.ensure_stored(read.node)?;
+            operands.push(read);
+        }
+        self.member.insert(node, self.groups.len());
+        self.groups.push(Some(Group {
+            space: data.ty.dims.clone(),
+            nodes: BTreeSet::from([node]),
+            leaves: operands.iter().map(|r| r.node).collect(),
+            attention: Some(Attention { operands }),
+            ..Group::default()
+        }));
+        Ok(())
+    }
+
+    /// Where a tensor lies in memory, in its own coordinates: views of it are seen through, all else is stored.
+    fn strided(&self, mut node: NodeId) -> Read {
+        let space = self.graph.ty(node).dims.clone();
+        let mut at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
+        while self.is_free(node) && self.op(node).class() == Class::View {
+            match step(self.graph, node, &at, &space) {
+                Step::Through(args) => (node, at) = args[0].clone(),
+                Step::Stored(root) => {
+                    return Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(&at, &space) };
+                }
+                Step::Made => break,
+            }
+        }
+        Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(&at, &space) }
     }
 
     /// Sees to it that a node's values get into memory.
@@ -555,8 +631,8 @@ impl<'g> Planner<'g> {
                     let space = self.graph.ty(part).dims.clone();
                     let at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
                     let mut reads = BTreeSet::new();
-                    self.reads(part, &at, &space, &mut reads);
                     let mut group = Group { space, ..Group::default() };
+                    self.reads(part, &at, &group, true, &mut reads);
                     for read in reads {
                         self.ensure_stored(read.node)?;
                         group.leaves.insert(read.node);
@@ -633,6 +709,58 @@ fn cheap(graph: &Graph) -> Vec<bool> {
     cheap
 }
 
+/// Rows from which on a kernel of looped rows has enough programs.
+const MANY_ROWS: usize = 128;
+
+/// May a kernel with rows too long for one tile go through them several times?
+fn again(group: &Group) -> bool {
+    let rows: usize = kept_dims(&group.space, &group.reduced).iter().product();
+    rows >= MANY_ROWS && group.reduced.last() == Some(&(group.space.len() - 1))
+}
+
+/// Pointwise nodes that read no more bytes when computed again than they have: a few operations on one large tensor (or on two
+/// of half its bytes) and on small ones. Kernels that do not compute them anyway do it again, and nobody stores them.
+fn anew(graph: &Graph) -> Vec<bool> {
+    const MOST_OPERATIONS: u32 = 16;
+    const MOST_LEAVES: usize = 5;
+    // A tensor with so many times fewer elements counts for nothing.
+    const SMALL: usize = 8;
+    struct Cone {
+        operations: u32,
+        leaves: BTreeSet<NodeId>,
+    }
+    let mut cones: Vec<Option<Cone>> = Vec::with_capacity(graph.nodes.len());
+    for (_, node) in graph.nodes.iter() {
+        if node.op.class() != Class::Pointwise {
+            cones.push(None);
+            continue;
+        }
+        let mut cone = Cone { operations: 1, leaves: BTreeSet::new() };
+        for &a in &node.args {
+            let mut source = a;
+            while graph.nodes[source].op.class() == Class::View {
+                source = graph.nodes[source].args[0];
+            }
+            match (&cones[source.index()], graph.nodes[source].op.class()) {
+                (Some(inner), _) => {
+                    cone.operations += inner.operations;
+                    cone.leaves.extend(&inner.leaves);
+                }
+                (None, Class::Create) => {}
+                (None, _) => {
+                    cone.leaves.insert(source);
+                }
+            }
+        }
+        let elements = node.ty.elements();
+        let large = cone.leaves.iter().map(|&l| graph.ty(l)).filter(|t| t.elements() * SMALL > elements);
+        let read: usize = large.map(TensorType::bytes).sum();
+        let fits = cone.operations <= MOST_OPERATIONS && cone.leaves.len() <= MOST_LEAVES && read <= node.ty.bytes();
+        cones.push(fits.then_some(cone));
+    }
+    cones.into_iter().map(|c| c.is_some()).collect()
+}
+
 /// How a node that no group has is read.
 pub(super) enum Step {
     /// It is made without operands.
@@ -691,6 +819,11 @@ pub(super) fn operand_coordinates(graph: &Graph, node: NodeId, group: &Group) ->
             let batch: Vec<Affine> = (0..group.rows().start).map(var).collect();
             let with = |last: [Affine; 2]| canonical(&[&batch[..], &last].concat(), &group.space);
             Some(vec![(data.args[0], with([group.row(), var(k)])), (data.args[1], with([var(k), var(k - 1)]))])
+        }
+        Class::Scatter => {
+            let rank = data.ty.rank();
+            let update: Vec<Affine> = std::iter::once(rank + 1).chain(1..rank).map(var).collect();
+            Some(vec![(data.args[0], canonical(&update, &group.space)), (data.args[1], vec![var(rank)])])
         }
         Class::Gather => {
             let at = group.place(&data.ty.dims)?;

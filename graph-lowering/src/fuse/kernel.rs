@@ -1,7 +1,7 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
 use super::map::{Affine, linear};
 use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
@@ -12,8 +12,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
 use tilewright_compiler::error::Error as CompilerError;
-use tilewright_kernels::MatmulConfig;
-use tilewright_runtime::{Access, Device, DeviceKind, Options as LaunchOptions};
+use tilewright_kernels::{AttentionKernel, MatmulConfig};
+use tilewright_runtime::{Access, Device, DeviceKind, KernelArg, Memory, Options as LaunchOptions};
 
 /// A loop variable of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,6 +103,8 @@ pub(super) struct Body {
     pub stores: Vec<usize>,
     /// Does anything in it vary? Then coefficients are parameters, too.
     pub varies: bool,
+    /// The library's kernel, if this is attention.
+    pub attention: Option<AttentionKernel>,
 }
 
 impl Body {
@@ -177,6 +179,9 @@ impl Uses {
 /// # Errors
 /// A broken invariant.
 pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kernel> {
+    if let Some(attention) = &group.attention {
+        return attention.kernel(graph, group, device);
+    }
     let mut uses = Uses::of(graph, group);
     let broken = |what: &str| Error::Internal(what.to_owned());
     let mut stores = Vec::new();
@@ -186,22 +191,15 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         if !group.nodes.contains(&store.node) {
             uses.visit(graph, group, store.node, &at);
         }
-        let steps = strides(&graph.ty(store.target).dims);
-        let place = match (&store.place, &graph.nodes[store.target].op) {
-            (None, Op::Permute(p)) if store.node != store.target => {
-                let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
-                p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
-            }
-            (None, _) => linear(&at, dims),
-            (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
-                let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
-                sum.add(&coordinate.scale(steps[i] as i64))
-            }),
-        };
+        let place = stored_at(graph, store, &at);
         uses.others.insert(place.clone());
         stores.push((store, place));
     }
 
+    if group.scatter.is_some() {
+        // The row's number is looked for, so it stays a variable of its own.
+        uses.others.insert(canonical(&[Affine::variable(0)], &group.space).remove(0));
+    }
     let (variables, last_of) = join_variables(group, &uses, &varying::space(graph, group));
     let mut body = Body {
         graph: graph.clone(),
@@ -214,6 +212,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         tables: HashMap::new(),
         stores: Vec::new(),
         varies: false,
+        attention: None,
     };
     for (node, place) in &uses.reads {
         let affine = body.affine(place);
@@ -234,8 +233,29 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         body.stores.push(index);
     }
     let options = choose_tiles(&mut body, device);
-    let grid = body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+    finish(body, None, options)
+}
 
+/// Where in the buffer of its target the element at coordinates `at` of a stored node goes.
+pub(super) fn stored_at(graph: &Graph, store: &Store, at: &[Affine]) -> Affine {
+    let steps = strides(&graph.ty(store.target).dims);
+    match (&store.place, &graph.nodes[store.target].op) {
+        (None, Op::Permute(p)) if store.node != store.target => {
+            let step = |(i, &d): (usize, &usize)| at[d].scale(steps[i] as i64);
+            p.perm.iter().enumerate().map(step).fold(Affine::default(), |sum, a| sum.add(&a))
+        }
+        (None, _) => linear(at, &graph.ty(store.node).dims),
+        (Some(p), _) => (0..at.len()).fold(Affine::default(), |sum, i| {
+            let coordinate = at[i].scale(p.step[i] as i64).plus(p.start[i] as i64);
+            sum.add(&coordinate.scale(steps[i] as i64))
+        }),
+    }
+}
+
+/// The kernel of a body whose variables have their tiles; its grid follows from them unless it is given.
+pub(super) fn finish(mut body: Body, grid: Option<usize>, options: LaunchOptions) -> Result<Kernel> {
+    let tiles = || body.variables.iter().filter(|v| !v.reduced).map(Variable::tiles).product();
+    let grid = grid.unwrap_or_else(tiles);
     body.varies = body.variables.iter().any(|v| v.varies) || body.params.iter().any(|p| p.varies);
     let body = Arc::new(body);
     let (function, numbers) = emit::function(&body, &Specialization::general())?;
@@ -362,6 +382,15 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         return config.options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
+    if body.group.scatter.is_some() {
+        // Both variables of the updates are there, since there are at least two; then one program has a part of one row.
+        body.variables[count - 2].tile = power(&body.variables[count - 2], budget);
+        for v in (0..count - 2).rev().filter(|v| Some(v) != body.last_of.get(&0)) {
+            body.variables[v].tile = power(&body.variables[v], budget);
+            budget = (budget / body.variables[v].tile).max(1);
+        }
+        return LaunchOptions { num_warps: if cpu { 1 } else { 4 }, num_stages: 1 };
+    }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
     let columns =
@@ -390,7 +419,7 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
 }
 
 /// A name that says what the kernel does: its first and last few primitives.
-fn kernel_name(graph: &Graph, group: &Group) -> String {
+pub(super) fn kernel_name(graph: &Graph, group: &Group) -> String {
     let mut names: Vec<String> = group.nodes.iter().map(|&n| graph.nodes[n].op.primitive().name()).collect();
     names.dedup();
     if names.len() > 6 {
@@ -411,7 +440,57 @@ pub(super) fn intern(name: &str) -> &'static str {
     leaked
 }
 
+/// What of a kernel may be chosen without changing what it computes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tiling {
+    /// The tile of each variable: powers of two.
+    pub tiles: Vec<usize>,
+    /// Warps and stages.
+    pub options: LaunchOptions,
+}
+
 impl Kernel {
+    /// Its loop variables.
+    pub fn variables(&self) -> &[Variable] {
+        &self.body.variables
+    }
+
+    /// Does it loop over tiles of what it reduces?
+    pub fn is_looped(&self) -> bool {
+        self.body.group.looped
+    }
+
+    /// May its variables have other tiles? Those of a sum into rows are what it is.
+    pub(super) fn is_tileable(&self) -> bool {
+        self.body.group.scatter.is_none() && self.body.attention.is_none()
+    }
+
+    /// Is there a matrix product in it? The last three variables are then its rows, `k` and its columns.
+    pub fn has_dot(&self) -> bool {
+        self.body.group.dot.is_some()
+    }
+
+    /// How it is tiled.
+    pub fn tiling(&self) -> Tiling {
+        Tiling { tiles: self.body.variables.iter().map(|v| v.tile).collect(), options: self.options }
+    }
+
+    /// The same kernel tiled otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for tiles that do not fit the variables: one for each, powers of two, all of what is reduced at
+    /// once in one tile.
+    pub fn tiled(&self, tiling: &Tiling) -> Result<Self> {
+        let mut body = Body::clone(&self.body);
+        let whole = !body.group.looped && body.group.dot.is_none();
+        let fits = |(v, &tile): (&Variable, &usize)| tile.is_power_of_two() && !(whole && v.reduced && tile < v.extent);
+        if tiling.tiles.len() != body.variables.len() || !body.variables.iter().zip(&tiling.tiles).all(fits) {
+            return Err(Error::Internal(format!("the tiles {:?} do not fit kernel {}", tiling.tiles, body.name)));
+        }
+        body.variables.iter_mut().zip(&tiling.tiles).for_each(|(v, &tile)| v.tile = tile);
+        finish(body, None, tiling.options)
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.body.name
@@ -420,6 +499,44 @@ impl Kernel {
     /// The nodes it computes.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.body.group.nodes.iter().copied()
+    }
+
+    /// Its arguments, for the memory of each of [`Kernel::params`] and the element at which the tensor begins there.
+    ///
+    /// # Errors
+    /// If a tensor does not lie inside its memory.
+    pub fn args<'a>(
+        &self,
+        places: &[(&'a Arc<Memory>, usize)],
+    ) -> tilewright_runtime::Result<Vec<(&'static str, KernelArg<'a>)>> {
+        let mut args = Vec::with_capacity(self.params.len() + self.numbers.len());
+        for (p, &(memory, start)) in self.params.iter().zip(places) {
+            let arg = KernelArg::from_memory(memory, p.dtype, start + p.offset, &p.dims, &p.strides, p.access)?;
+            args.push((p.name, if p.varies { arg.coarse() } else { arg }));
+        }
+        args.extend(self.numbers.iter().map(|n| (n.name, KernelArg::from_constant(n.dtype, n.value))));
+        Ok(args)
+    }
+
+    /// Bytes it reads and writes, if each element of a view is moved once. Of a table as many as are looked up.
+    pub fn bytes(&self) -> u64 {
+        let tables: BTreeSet<usize> = self.body.tables.values().copied().collect();
+        let graph = &self.body.graph;
+        let gathers = self.nodes().filter(|&n| graph.nodes[n].op.class() == Class::Gather);
+        let looked_up: usize = gathers.map(|n| graph.ty(n).bytes()).sum();
+        let views = self.params.iter().enumerate().filter(|(i, _)| !tables.contains(i));
+        let moved: usize = views.map(|(_, p)| p.dims.iter().product::<usize>() * p.dtype.bytes()).sum();
+        (moved + looked_up) as u64
+    }
+
+    /// Operations on elements.
+    pub fn flops(&self) -> u64 {
+        let graph = &self.body.graph;
+        let cost = |n: NodeId| {
+            let args: Vec<_> = graph.nodes[n].args.iter().map(|&a| graph.ty(a)).collect();
+            graph.nodes[n].op.cost(&args, graph.ty(n)).flops
+        };
+        self.nodes().map(cost).sum()
     }
 
     /// Its Tile IR when nothing is known of the arguments.

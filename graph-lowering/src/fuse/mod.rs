@@ -15,13 +15,19 @@
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
+//! | `scatter` | that of sums into rows of a table |
+//! | `attention` | attention and its gradients: groups of their own, kernels of the library |
 //! | [`source`] | the same as `#[kernel]` source |
+//! | [`tune`] | tiles chosen by measuring |
 
+pub(crate) mod attention;
 mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
+mod scatter;
 pub mod source;
+pub mod tune;
 pub mod varying;
 
 pub use group::{Group, Plan, Store, plan};

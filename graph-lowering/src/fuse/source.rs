@@ -142,6 +142,8 @@ impl Source<'_> {
                 };
                 format!("{} {sign} {}", a[0], a[1])
             }
+            Op::Fma => format!("fma({})", args(self, v)?.join(", ")),
+            Op::Permute(perm) => format!("permute({}, {perm:?})", self.name(v[0])?),
             Op::Select => format!("where_({})", args(self, v)?.join(", ")),
             Op::Cast => format!("{}.to::<{}>()", self.name(v[0])?, dtype.map_or("", DType::name)),
             Op::Broadcast => {

@@ -2,18 +2,32 @@
 
 use crate::autodiff::replay;
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Graph, Node};
+use crate::prim::{Class, Op, ScatterAdd};
 use crate::tensor::trace;
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::error::Loc;
+use tilewright_compiler::tile::rules::dot_accumulator;
 
 /// The graph without composite primitives.
 ///
 /// # Errors
 /// A broken invariant.
 pub fn decompose(graph: &Graph) -> Result<Graph> {
-    let wanted = |g: &Graph| g.nodes.iter().any(|(_, n)| needs(g, n));
-    if !wanted(graph) {
+    rewrite(graph, &needs)
+}
+
+/// The graph with attention and its gradients in terms of other primitives.
+///
+/// # Errors
+/// A broken invariant.
+pub fn expand_attention(graph: &Graph) -> Result<Graph> {
+    decompose(&rewrite(graph, &|_, node| node.op.class() == Class::Attention)?)
+}
+
+/// The graph with the nodes of a kind decomposed.
+fn rewrite(graph: &Graph, needs: &dyn Fn(&Graph, &Node) -> bool) -> Result<Graph> {
+    if !graph.nodes.iter().any(|(_, n)| needs(graph, n)) {
         return Ok(graph.clone());
     }
     let types: Vec<_> = graph.inputs.iter().map(|&i| graph.ty(i).clone()).collect();
@@ -27,12 +41,13 @@ pub fn decompose(graph: &Graph) -> Result<Graph> {
     Ok(captured.graph)
 }
 
-fn needs(graph: &Graph, node: &crate::graph::Node) -> bool {
-    use crate::prim::{Class, Op};
-    use tilewright_compiler::tile::rules::dot_accumulator;
+fn needs(graph: &Graph, node: &Node) -> bool {
     match node.op.class() {
         Class::Composite => true,
         Class::Reduce => matches!(&node.op, Op::Reduce(r) if r.is_split(graph.ty(node.args[0]))),
+        Class::Scatter => ScatterAdd::is_rewritten(graph.ty(node.args[1])),
+        // Without the attention that leaves them the sums have no kernel; nor has attention of more than a tile can hold.
+        Class::Attention => !crate::fuse::attention::has_kernel(graph, node),
         Class::Dot => dot_accumulator(graph.ty(node.args[0]).dtype).is_none(),
         _ => false,
     }

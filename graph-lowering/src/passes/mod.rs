@@ -4,15 +4,18 @@
 //! |---|---|
 //! | [`simplify`](fn@simplify) | folds what is known, drops views that change nothing, merges equal nodes, drops unused ones |
 //! | [`decompose`](fn@decompose) | rewrites composite primitives into others |
+//! | [`join_parts`](fn@join_parts) | makes sums of padded parts concatenations |
 
 mod decompose;
+mod join_parts;
 mod simplify;
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, verify};
 use tilewright_compiler::entity::Entity;
 
-pub use decompose::decompose;
+pub use decompose::{decompose, expand_attention};
+pub use join_parts::join_parts;
 pub use simplify::simplify;
 
 /// All passes before lowering.
@@ -23,6 +26,7 @@ pub fn optimise(graph: &Graph) -> Result<Graph> {
     verify(graph, "capture")?;
     let graph = checked(simplify(graph)?, "simplify")?;
     let graph = checked(decompose(&graph)?, "decompose")?;
+    let graph = checked(join_parts(&graph)?, "join_parts")?;
     checked(simplify(&graph)?, "simplify")
 }
 

@@ -102,6 +102,8 @@ fn rewrite(graph: &Graph, node: &Node) -> Rewrite {
             }
             _ => Rewrite::Same,
         },
+        // Gradients were taken before.
+        Op::Detach(_) => Rewrite::Value(node.args[0]),
         Op::Cast(c) if arg(0).ty.dtype == c.to => Rewrite::Value(node.args[0]),
         Op::Binary(op) => {
             if let Some(folded) = fold(graph, node) {

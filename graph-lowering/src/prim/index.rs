@@ -54,6 +54,13 @@ pub struct ScatterAdd {
     pub rows: usize,
 }
 
+impl ScatterAdd {
+    /// Is it rewritten before lowering? Its kernel takes one list of at least two updates.
+    pub(crate) fn is_rewritten(index: &TensorType) -> bool {
+        index.rank() != 1 || index.elements() < 2
+    }
+}
+
 impl Primitive for ScatterAdd {
     fn name(&self) -> String {
         "scatter_add".into()
@@ -62,7 +69,7 @@ impl Primitive for ScatterAdd {
         format!("rows {}", self.rows)
     }
     fn class(&self) -> Class {
-        Class::Composite
+        Class::Scatter
     }
     fn infer(&self, args: &[&TensorType]) -> Result<TensorType, String> {
         arity(args, 2)?;
@@ -100,13 +107,22 @@ impl Primitive for ScatterAdd {
         let picked = g.gather_rows(index);
         vec![Some(inside.broadcast_in_dim(&dims, &axes).where_(&picked, 0.0)), None]
     }
-    /// A sum over all updates of those with the row's number: without atomics, so that it is always the same.
+    fn flops(&self, args: &[&TensorType], _: &TensorType) -> u64 {
+        args[0].elements() as u64
+    }
+    /// One list of updates; a single one is a matter of comparing numbers.
     fn decompose(&self, args: &[Tensor]) -> Option<Tensor> {
         let (updates, index) = (&args[0], &args[1]);
+        if !Self::is_rewritten(index.ty()) {
+            return None;
+        }
         let count: usize = index.dims().iter().product();
         let row: Vec<usize> = updates.dims()[index.rank()..].to_vec();
         let updates = updates.reshape(&[&[count][..], &row].concat());
         let index = index.reshape(&[count]);
+        if count > 1 {
+            return Some(updates.scatter_add(&index, self.rows));
+        }
         // [rows, row.., count]
         let dims = [&[self.rows][..], &row, &[count]].concat();
         let last = dims.len() - 1;

@@ -5,16 +5,18 @@
 //!
 //! | file | primitives |
 //! |---|---|
-//! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast |
+//! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast, detach |
 //! | [`create`] | full, iota |
 //! | [`views`] | reshape, permute, broadcast_in_dim, slice: no arithmetic, other coordinates |
 //! | [`assemble`] | pad, cat: a tensor made of parts |
 //! | [`reduce`] | sum, prod, max, min, all, any, xor; argmax, argmin |
 //! | [`dot`] | batched matrix products |
+//! | [`attention`] | attention, its sums of exponentials, its gradients |
 //! | [`index`] | gather and scatter-add of rows |
 //! | [`scan`] | cumulative sums |
 
 pub mod assemble;
+pub mod attention;
 pub mod create;
 pub mod dot;
 pub mod index;
@@ -28,10 +30,11 @@ use crate::graph::TensorType;
 use crate::literal::Literal;
 use crate::tensor::Tensor;
 pub use assemble::{Cat, Pad};
+pub use attention::{Attention, AttentionGrad, AttentionLse};
 pub use create::{Full, Iota};
 pub use dot::Dot;
 pub use index::{Gather, ScatterAdd};
-pub use pointwise::{Cast, Select};
+pub use pointwise::{Cast, Detach, Select};
 pub use reduce::{ArgReduce, Reduce};
 pub use scan::Cumsum;
 use serde::{Deserialize, Serialize};
@@ -59,6 +62,8 @@ pub enum Op {
     Select(Select),
     /// Rust's `as`, element by element.
     Cast(Cast),
+    /// The same value without a gradient.
+    Detach(Detach),
     /// Other extents.
     Reshape(Reshape),
     /// Dimensions in another order.
@@ -77,6 +82,12 @@ pub enum Op {
     ArgReduce(ArgReduce),
     /// Matrix products.
     Dot(Dot),
+    /// Weighted means of values.
+    Attention(Attention),
+    /// The logarithms of the sums that attention divides by.
+    AttentionLse(AttentionLse),
+    /// The gradient of an operand of attention.
+    AttentionGrad(AttentionGrad),
     /// Rows of a table.
     Gather(Gather),
     /// Sums into rows of a table.
@@ -102,6 +113,10 @@ pub enum Class {
     Reduce,
     /// Matrix product.
     Dot,
+    /// Sums into rows at computed places.
+    Scatter,
+    /// Attention, or one of the results that come with it.
+    Attention,
     /// Written part by part into one buffer.
     Assemble,
     /// Rewritten into other primitives before lowering.
@@ -187,6 +202,7 @@ impl Op {
             Op::Compare(p) => p,
             Op::Select(p) => p,
             Op::Cast(p) => p,
+            Op::Detach(p) => p,
             Op::Reshape(p) => p,
             Op::Permute(p) => p,
             Op::Broadcast(p) => p,
@@ -196,6 +212,9 @@ impl Op {
             Op::Reduce(p) => p,
             Op::ArgReduce(p) => p,
             Op::Dot(p) => p,
+            Op::Attention(p) => p,
+            Op::AttentionLse(p) => p,
+            Op::AttentionGrad(p) => p,
             Op::Gather(p) => p,
             Op::ScatterAdd(p) => p,
             Op::Cumsum(p) => p,

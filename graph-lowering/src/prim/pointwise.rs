@@ -180,6 +180,32 @@ impl Primitive for Select {
     }
 }
 
+/// The same value, through which no gradient passes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Detach;
+
+impl Primitive for Detach {
+    fn name(&self) -> String {
+        "detach".into()
+    }
+    fn class(&self) -> Class {
+        Class::Pointwise
+    }
+    fn infer(&self, args: &[&TensorType]) -> Result<TensorType, String> {
+        arity(args, 1)?;
+        Ok(args[0].clone())
+    }
+    fn eval(&self, args: &[&Literal], _: &TensorType) -> Result<Literal, String> {
+        Ok(args[0].clone())
+    }
+    fn emit(&self, _: &mut Builder, args: &[Value]) -> Built {
+        Ok(args[0])
+    }
+    fn vjp(&self, _: &[Tensor], _: &Tensor, _: &Tensor) -> Vec<Option<Tensor>> {
+        vec![None]
+    }
+}
+
 /// The value in another type, by the rules of Rust's `as`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Cast {

@@ -31,6 +31,13 @@ impl Tensor {
         self.reduce_strict(op, &[axis]).reshape(&dims)
     }
 
+    /// The greatest element along `axis`, kept with extent 1, to be subtracted: what is subtracted makes no difference to the result,
+    /// so no gradient passes through it.
+    #[track_caller]
+    fn top(&self, axis: usize) -> Tensor {
+        self.keep(ReduceOp::Max, axis).detach()
+    }
+
     /// The mean along `axes`; NaN of no elements.
     #[track_caller]
     pub fn mean(&self, axes: &[usize]) -> Tensor {
@@ -75,7 +82,7 @@ impl Tensor {
     #[track_caller]
     pub fn logsumexp(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let top = x.keep(ReduceOp::Max, axis);
+        let top = x.top(axis);
         // An infinite maximum would make the differences NaN.
         let top = top.abs().eq_(f64::INFINITY).where_(0.0, &top);
         let total = (&x - &top).exp().sum(&[axis]);
@@ -108,7 +115,7 @@ impl Tensor {
     #[track_caller]
     pub fn softmax(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let e = (&x - x.keep(ReduceOp::Max, axis)).exp();
+        let e = (&x - x.top(axis)).exp();
         let total = e.keep(ReduceOp::Sum, axis);
         (e / total).cast(self.as_float().dtype())
     }
@@ -117,7 +124,7 @@ impl Tensor {
     #[track_caller]
     pub fn log_softmax(&self, axis: usize) -> Tensor {
         let x = self.accurate();
-        let shifted = &x - x.keep(ReduceOp::Max, axis);
+        let shifted = &x - x.top(axis);
         let total = shifted.exp().keep(ReduceOp::Sum, axis);
         (shifted - total.log()).cast(self.as_float().dtype())
     }
@@ -242,48 +249,6 @@ impl Tensor {
     #[track_caller]
     pub fn embedding(&self, index: &Tensor) -> Tensor {
         self.gather_rows(index)
-    }
-
-    /// Attention: `softmax(q kᵀ scale + mask) v` over the last two dimensions of `[.., rows, width]` (this tensor is q). A
-    /// mask of truth values says which keys are seen; one of numbers is added. With `causal`, row `i` sees keys up to `i`.
-    /// `scale` is `1 / sqrt(width)` if not given. A row that sees nothing gives zeros.
-    #[track_caller]
-    pub fn attention(&self, k: &Tensor, v: &Tensor, mask: Option<&Tensor>, causal: bool, scale: Option<f64>) -> Tensor {
-        if let Some(failed) = super::first_failed(&[self, k, v]) {
-            return failed;
-        }
-        let r = self.rank();
-        if r < 2 || k.rank() < 2 {
-            return fail(Loc::caller(), format!("attention of {} and {}", self.ty(), k.ty()));
-        }
-        let width = self.dims()[r - 1] as f64;
-        let scores = self.matmul(&k.transpose()).accurate() * scale.unwrap_or(1.0 / width.sqrt());
-        let mut seen: Option<Tensor> = None;
-        let mut scores = scores;
-        if let Some(m) = mask {
-            if m.dtype() == DType::Bool {
-                seen = Some(m.clone());
-            } else {
-                scores = scores + m.accurate();
-            }
-        }
-        if causal {
-            let (rows, keys) = (self.dims()[r - 2], k.dims()[k.rank() - 2]);
-            let row = Tensor::iota(DType::I32, &[rows, keys], 0);
-            let below = Tensor::iota(DType::I32, &[rows, keys], 1).le(&row);
-            seen = Some(seen.map_or(below.clone(), |s| s.and(&below)));
-        }
-        if let Some(s) = seen {
-            scores = s.where_(&scores, f64::NEG_INFINITY);
-        }
-        let axis = scores.rank().saturating_sub(1);
-        let top = scores.keep(ReduceOp::Max, axis);
-        // A row that sees nothing has the greatest score -inf; 0 in its place makes all its weights 0.
-        let top = top.eq_(f64::NEG_INFINITY).where_(0.0, &top);
-        let e = (scores - top).exp();
-        let total = e.keep(ReduceOp::Sum, axis);
-        let weights = e / total.eq_(0.0).where_(1.0, &total);
-        weights.cast(v.dtype()).matmul(v)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A tensor never changes. An expression that does not make sense gives a *failed* tensor that carries the mistake with the
 //! place of the expression; whatever is computed from it fails alike, and the mistake is reported where values are needed.
 
+mod attention;
 mod composite;
 mod loss;
 mod ops;

@@ -2,7 +2,8 @@
 
 use super::{Tensor, fail, trace::apply};
 use crate::prim::{
-    ArgReduce, Broadcast, Cast, Cat, Cumsum, Dot, Gather, Op, Pad, Permute, Reduce, Reshape, ScatterAdd, Select, Slice,
+    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Gather, Op, Pad, Permute, Reduce, Reshape, ScatterAdd,
+    Select, Slice,
 };
 use tilewright_compiler::DType;
 use tilewright_compiler::dtype::Kind;
@@ -92,7 +93,7 @@ macro_rules! int_operand {
 int_operand!(i32, i64, usize);
 
 /// The extents both broadcast to: aligned at the end; extents agree or are 1.
-fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     let at = |d: &[usize], i: usize| if i + d.len() < rank { 1 } else { d[i + d.len() - rank] };
     (0..rank)
@@ -293,6 +294,12 @@ impl Tensor {
         };
         let all = [self.broadcast_to(&dims), x.broadcast_to(&dims), y.broadcast_to(&dims)];
         apply(Op::Select(Select), &[&all[0], &all[1], &all[2]])
+    }
+
+    /// The same values, through which no gradient passes.
+    #[track_caller]
+    pub fn detach(&self) -> Tensor {
+        apply(Op::Detach(Detach), &[self])
     }
 
     /// The value in another type, by the rules of Rust's `as`.

@@ -20,7 +20,7 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
     let x = pick(c);
     let r = x.rank();
     let axis = c.below(r.max(1));
-    match c.below(22) {
+    match c.below(23) {
         0 => x.sin(),
         1 => x.tanh(),
         2 => x.abs().sqrt(),
@@ -61,6 +61,11 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
         18 if r == 2 => x.matmul(&x.transpose()) * 0.2,
         19 if r > 0 => x.cumsum(axis) * 0.2,
         20 if r > 0 && x.dims()[0] > 1 => x.gather_rows(&Tensor::vector(&[1i32, 0, 1])),
+        22 if r > 1 => {
+            let y = &x * 0.5;
+            let mask = (c.below(2) == 0).then(|| broadcastable(c, all, &x.matmul(&x.transpose())));
+            x.attention(&y, &x.sin(), mask.as_ref(), c.below(2) == 0, None)
+        }
         21 if r < 3 => x.unsqueeze(0).broadcast_to(&[&[2], &x.dims()[..]].concat()),
         _ => &x * 0.5 + 0.1,
     }

@@ -18,7 +18,7 @@ macro_rules! generated {
         }
     )* };
 }
-generated!(softmax layer_norm linear_gelu column_sums embedding centred_rows_dynamic linear_dynamic);
+generated!(softmax layer_norm linear_gelu column_sums embedding attention centred_rows_dynamic linear_dynamic);
 
 /// The IR with its values numbered in order of appearance and without the kernel's name.
 fn canonical(def: &KernelDef) -> String {
@@ -154,5 +154,16 @@ fn source_of_kernels_with_extents_as_parameters_gives_the_same_ir() {
         let x = d.zeros::<f32>(9).unwrap();
         let (m, v) = (x.view([3, 3]).unwrap(), x.view([9]).unwrap());
         def(&linear_dynamic::generated(m, m, v, m))
+    });
+}
+
+#[test]
+fn attention_source_gives_the_same_ir() {
+    let x = [1, 2, 3].map(|seed| noise(seed, &[2, 3, 40, 20]));
+    let f = |[q, k, v]: &[Tensor; 3]| q.attention(k, v, None, true, None);
+    check("attention", include_str!("generated/attention.rs"), f, &x, |d| {
+        let x = d.zeros::<f32>(9).unwrap();
+        let v = x.view([1, 1, 3, 3]).unwrap();
+        def(&attention::generated(v, v, v, v))
     });
 }

@@ -3,6 +3,7 @@
 // Where `#[kernel]` looks for what it needs.
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
 mod capture;
 mod common;
 mod dynamic;
@@ -12,3 +13,5 @@ mod golden;
 mod gradients;
 mod kernels;
 mod model;
+mod modes;
+mod weights;

@@ -5,6 +5,7 @@
 
 extern crate tilewright_runtime as tilewright;
 
+mod attention;
 mod common;
 mod control;
 mod integers;

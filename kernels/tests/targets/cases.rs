@@ -1,10 +1,11 @@
 //! The kernels, specialised as launches would specialise them.
 
 use tilewright::dsl::{DotElement, Float, Num, bf16, f16};
-use tilewright::{Device, DeviceKind, Element, Launch, Options};
+use tilewright::{Device, DeviceKind, Element, Launch, Options, View};
 use tilewright_compiler::tile::{Function, parse::parse};
 use tilewright_kernels::{
-    MatmulConfig, layer_norm_long, layer_norm_row, matmul_with, row_config, softmax_long, softmax_row, vector_add_block,
+    Attention, AttentionConfig, MatmulConfig, attention_with, layer_norm_long, layer_norm_row, matmul_with, row_config,
+    softmax_long, softmax_row, vector_add_block,
 };
 
 /// A kernel to be compiled.
@@ -71,6 +72,24 @@ pub fn matmul<T: Float + DotElement + Element>(dev: &Device, extent: usize, conf
     Case::new(format!("matmul of {n} x {n} {}, {config:?}", T::DTYPE), &launch)
 }
 
+/// Attention of one head, as the library runs it on a kind of device unless a configuration is given.
+pub fn attention<T: Float + DotElement + Element>(
+    dev: &Device,
+    kind: DeviceKind,
+    [rows, width]: [usize; 2],
+    causal: bool,
+    config: Option<AttentionConfig>,
+) -> Case {
+    let dims = [1, 1, rows, width];
+    let config = config.unwrap_or_else(|| AttentionConfig::heuristic(kind, T::DTYPE, rows, rows, width));
+    let buffers: [_; 4] = std::array::from_fn(|_| dev.zeros::<T>(rows * width).unwrap());
+    let [q, k, v, out] = [0, 1, 2, 3].map(|i: usize| buffers[i].view(dims).unwrap());
+    let how = Attention { causal, scale: None };
+    let launch = attention_with(q, k, v, None::<View<'_, f32, 4>>, out, None, how, config).unwrap();
+    let what = if causal { "causal attention" } else { "attention" };
+    Case::new(format!("{what} of {rows} x {width} {}, {config:?}", T::DTYPE), &launch)
+}
+
 /// The library's own configuration of large products.
 pub fn default_config<T: Element>(kind: DeviceKind) -> MatmulConfig {
     MatmulConfig::of_kind(kind, T::DTYPE, [4096; 3])
@@ -80,6 +99,11 @@ fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &m
     for columns in [1, 100, 1000, 1024, 4096, 8192, 33_000] {
         all.push(softmax::<T>(dev, kind, columns));
         all.push(layer_norm::<T>(dev, kind, columns));
+    }
+    for (rows, width, causal) in
+        [(256, 64, false), (256, 64, true), (256, 128, true), (200, 80, false), (256, 256, true)]
+    {
+        all.push(attention::<T>(dev, kind, [rows, width], causal, None));
     }
     let best = default_config::<T>(kind);
     for extent in [256, 200, 17] {

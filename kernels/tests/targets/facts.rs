@@ -2,11 +2,12 @@
 
 use crate::cases::{self, Case};
 use std::time::{Duration, Instant};
-use tilewright::DeviceKind;
 use tilewright::dsl::{bf16, f16};
+use tilewright::{DType, DeviceKind};
 use tilewright_compiler::pipeline;
 use tilewright_compiler::sim::{self, Report, SimOptions};
 use tilewright_compiler::target::{Caps, Code};
+use tilewright_kernels::AttentionConfig;
 
 fn ptx(case: &Case) -> String {
     match pipeline::compile(&case.func, &Caps::ptx(90), &case.options).unwrap().code {
@@ -61,6 +62,41 @@ fn the_default_f16_matmul_uses_the_matrix_units_well() {
     assert!(report.is_coalesced(), "{report:?}");
     let copies = (config.bm + config.bn) * config.bk * 2 / (16 * 32) * (n / config.bk);
     assert!(report.async_copies as usize >= copies, "{} copies, {copies} needed", report.async_copies);
+}
+
+#[test]
+fn the_default_f16_attention_uses_the_matrix_units_well() {
+    for width in [64, 128] {
+        let n = 256;
+        let config = AttentionConfig::heuristic(DeviceKind::Cuda, DType::F16, n, n, width);
+        let case = cases::attention::<f16>(&cases::cpu(), DeviceKind::Cuda, [n, width], false, None);
+        let text = ptx(&case);
+        let caps = Caps::ptx(90);
+        let (_, _, thread) = pipeline::to_thread(&case.func, &caps, &case.options).unwrap();
+        let mut memory = sim::Memory::new();
+        let ones: Vec<u8> = f16::ONE.to_bits().to_le_bytes().repeat(n * width);
+        let mut addresses: Vec<u64> = (0..3).map(|_| memory.alloc_with(ones.clone())).collect();
+        addresses.push(memory.alloc(2 * n * width));
+        let all = (n * width) as u64;
+        let view = [1, 1, n as u64, width as u64, all, all, width as u64, 1];
+        let args: Vec<u64> = addresses.iter().flat_map(|&a| [&[a][..], &view[..]].concat()).collect();
+        let report =
+            sim::run(&thread, &args, &mut memory, [1, 1, 1], &SimOptions::of(&caps)).unwrap_or_else(|e| panic!("{e}"));
+        println!("{config:?}: {report:?}");
+        let first = memory.read(addresses[3], 2).unwrap();
+        assert_eq!(f16::from_le_bytes([first[0], first[1]]), f16::ONE, "the mean of ones");
+        // Both products, 16 x 16 by 16 x 8 at a time, and no more.
+        assert_eq!(report.mmas as usize, config.bm / 16 * (n / 8 * width / 16 + width / 8 * n / 16));
+        // Keys and values, and nothing else, are copied ahead, 16 bytes at a time.
+        assert_eq!(count(&text, "cp.async.ca"), 0, "copies of fewer than 16 bytes");
+        assert!(report.async_copies as usize >= 2 * n * width * 2 / (16 * 32), "{report:?}");
+        assert_eq!(count(&text, "ldmatrix"), count(&text, "ldmatrix.sync.aligned.m8n8.x4"), "{text}");
+        // Each 16 queries of a warp read queries 16 x 16 at a time; each warp reads keys and values likewise.
+        let (warps, steps) = (config.options.num_warps as usize, width / 16);
+        let reads = config.bm / 16 * steps * (n / config.bn) + warps * 2 * steps * (n / 16);
+        assert_eq!(report.ldmatrices as usize, reads, "{report:?}");
+        assert!(report.is_coalesced(), "{report:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tilewright::dsl::f16;
 use tilewright::{DeviceKind, Options};
 use tilewright_compiler::pipeline;
 use tilewright_compiler::target::Caps;
-use tilewright_kernels::MatmulConfig;
+use tilewright_kernels::{AttentionConfig, MatmulConfig};
 
 fn check(name: &str, case: &Case) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -68,4 +68,11 @@ fn layer_norm() {
 fn matmul() {
     let config = MatmulConfig { bm: 32, bn: 32, bk: 32, group: 4, options: Options { num_warps: 2, num_stages: 2 } };
     check("matmul", &cases::matmul::<f16>(&cases::cpu(), 256, config));
+}
+
+#[test]
+fn attention() {
+    let config = AttentionConfig { bm: 32, bn: 32, options: Options { num_warps: 2, num_stages: 2 } };
+    let case = cases::attention::<f16>(&cases::cpu(), DeviceKind::Cuda, [256, 32], true, Some(config));
+    check("attention", &case);
 }

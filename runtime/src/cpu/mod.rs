@@ -185,6 +185,10 @@ impl Loaded for Kernel {
     fn resources(&self) -> Resources {
         Resources::default()
     }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// An event: all work before it was done when it was made.

@@ -5,8 +5,8 @@
 //! the own stream waits for what the others were given, and before a launch another stream waits for the memory operations
 //! so far; all by events on the device, the host waits for nothing.
 
-use super::{assembler, driver, kernel};
-use crate::backend::{Assembled, Backend, Image, Loaded, RawEvent, RawMem, RawStream, Target};
+use super::{assembler, driver, graph, kernel};
+use crate::backend::{Assembled, Backend, Image, Loaded, RawEvent, RawGraph, RawLaunch, RawMem, RawStream, Target};
 use crate::device::DeviceInfo;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{
@@ -167,7 +167,7 @@ impl Context {
     }
 
     /// Binds the context, unless the device is lost.
-    fn enter(&self) -> Result<()> {
+    pub fn enter(&self) -> Result<()> {
         if let Some(cause) = self.lost.get() {
             return Err(Error::DeviceLost { device: self.info.name.clone(), cause: cause.clone() });
         }
@@ -418,6 +418,11 @@ impl Backend for Cuda {
                 help: "use the `cpu` device",
             }),
         }
+    }
+
+    fn graph(&self, launches: &[RawLaunch<'_>]) -> Result<Option<Box<dyn RawGraph>>> {
+        self.0.enter()?;
+        graph::graph(&self.0, launches)
     }
 
     fn new_stream(&self) -> Result<RawStream> {

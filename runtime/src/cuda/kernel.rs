@@ -6,6 +6,7 @@ use crate::backend::{Loaded, PackedArgs, RawStream};
 use crate::error::{Error, Result};
 use crate::metadata::Resources;
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule};
+use std::any::Any;
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
@@ -20,9 +21,9 @@ const INLINE_PARAMS: usize = 64;
 pub(super) struct Kernel {
     context: Arc<Context>,
     module: CUmodule,
-    function: CUfunction,
-    threads: c_uint,
-    shared_bytes: c_uint,
+    pub function: CUfunction,
+    pub threads: c_uint,
+    pub shared_bytes: c_uint,
     resources: Resources,
 }
 
@@ -140,6 +141,10 @@ impl Loaded for Kernel {
 
     fn resources(&self) -> Resources {
         self.resources
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

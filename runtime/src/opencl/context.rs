@@ -1,8 +1,9 @@
 //! One OpenCL device: memory, copies, events.
 
+use super::graph::Graph;
 use super::kernel::Kernel;
 use super::platform::{Found, check, find};
-use crate::backend::{Backend, Image, Loaded, RawEvent, RawMem, RawStream, Target};
+use crate::backend::{Backend, Image, Loaded, RawEvent, RawGraph, RawLaunch, RawMem, RawStream, Target};
 use crate::device::DeviceInfo;
 use crate::error::{Error, Result};
 use ocl::core::ffi::{self, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_mem};
@@ -228,6 +229,10 @@ impl Backend for OpenCl {
                 help: "use the `cpu` device",
             }),
         }
+    }
+
+    fn graph(&self, launches: &[RawLaunch<'_>]) -> Result<Option<Box<dyn RawGraph>>> {
+        Ok(Some(Box::new(Graph::new(self.0.clone(), launches)?)))
     }
 
     fn new_stream(&self) -> Result<RawStream> {

@@ -6,6 +6,7 @@ use crate::backend::{Loaded, PackedArgs, RawStream};
 use crate::error::{Error, Result};
 use crate::metadata::Resources;
 use ocl::core::ffi::{self, cl_kernel, cl_program};
+use std::any::Any;
 use std::ffi::CString;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +20,9 @@ pub(super) struct Kernel {
     /// Locked while arguments are set and the launch is queued: the kernel object holds the arguments.
     kernel: Mutex<RawKernel>,
     /// Bytes of each argument. A pointer parameter is two: a memory handle and a byte offset.
-    sizes: Vec<usize>,
-    threads: usize,
+    pub sizes: Vec<usize>,
+    pub threads: usize,
+    entry: CString,
     resources: Resources,
 }
 
@@ -60,6 +62,7 @@ impl Kernel {
                 })
                 .collect(),
             threads: compiled.threads as usize,
+            entry,
             resources: Resources::default(),
             kernel: Mutex::new(RawKernel(ptr::null_mut())),
             program,
@@ -75,10 +78,7 @@ impl Kernel {
             let message = format!("{}\n{}", code_text(code), this.build_log());
             return Err(Error::Driver { device: this.context.info.name.clone(), call: "clBuildProgram", message });
         }
-        let mut code = 0;
-        // SAFETY: the program is built; the name ends in 0.
-        let kernel = unsafe { ffi::clCreateKernel(program, entry.as_ptr(), &mut code) };
-        this.context.check("clCreateKernel", code)?;
+        let kernel = this.another()?;
         *this.kernel.get_mut().unwrap_or_else(PoisonError::into_inner) = RawKernel(kernel);
         let mut local = 0u64;
         // SAFETY: the property is one u64; kernel and device belong together.
@@ -97,6 +97,15 @@ impl Kernel {
             this.resources.local_bytes = u32::try_from(local).ok();
         }
         Ok(this)
+    }
+
+    /// One more kernel object, for the caller to release.
+    pub fn another(&self) -> Result<cl_kernel> {
+        let mut code = 0;
+        // SAFETY: the program is built; the name ends in 0.
+        let kernel = unsafe { ffi::clCreateKernel(self.program, self.entry.as_ptr(), &mut code) };
+        self.context.check("clCreateKernel", code)?;
+        Ok(kernel)
     }
 
     fn build_log(&self) -> String {
@@ -118,34 +127,48 @@ impl Loaded for Kernel {
         let c = &self.context;
         let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, (word, &size)) in args.words.iter().zip(&self.sizes).enumerate() {
-            // SAFETY: the word's low bytes are the argument's value; the driver copies them. A memory handle is the value of
-            // a `cl_mem`, 0 for memory without bytes.
-            let code = unsafe { ffi::clSetKernelArg(kernel.0, i as u32, size, ptr::from_ref(word).cast()) };
-            c.check("clSetKernelArg", code)?;
+            set_argument(c, kernel.0, i, word, size)?;
         }
-        let local = [self.threads, 1, 1];
-        let global = [grid[0] as usize * self.threads, grid[1] as usize, grid[2] as usize];
-        // SAFETY: all arguments are set; sizes have three extents as said.
-        let code = unsafe {
-            ffi::clEnqueueNDRangeKernel(
-                c.queue,
-                kernel.0,
-                3,
-                ptr::null(),
-                global.as_ptr(),
-                local.as_ptr(),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        };
-        c.check("clEnqueueNDRangeKernel", code)?;
+        enqueue(c, kernel.0, grid, self.threads)?;
         c.flush()
     }
 
     fn resources(&self) -> Resources {
         self.resources
     }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Sets one argument of a kernel object, which nobody else uses meanwhile.
+pub(super) fn set_argument(c: &Context, kernel: cl_kernel, i: usize, word: &u64, size: usize) -> Result<()> {
+    // SAFETY: the word's low bytes are the argument's value; the driver copies them. A memory handle is the value of a
+    // `cl_mem`, 0 for memory without bytes.
+    let code = unsafe { ffi::clSetKernelArg(kernel, i as u32, size, ptr::from_ref(word).cast()) };
+    c.check("clSetKernelArg", code)
+}
+
+/// Queues a launch of a kernel object whose arguments are all set.
+pub(super) fn enqueue(c: &Context, kernel: cl_kernel, grid: [u32; 3], threads: usize) -> Result<()> {
+    let local = [threads, 1, 1];
+    let global = [grid[0] as usize * threads, grid[1] as usize, grid[2] as usize];
+    // SAFETY: all arguments are set; sizes have three extents as said.
+    let code = unsafe {
+        ffi::clEnqueueNDRangeKernel(
+            c.queue,
+            kernel,
+            3,
+            ptr::null(),
+            global.as_ptr(),
+            local.as_ptr(),
+            0,
+            ptr::null(),
+            ptr::null_mut(),
+        )
+    };
+    c.check("clEnqueueNDRangeKernel", code)
 }
 
 impl Drop for Kernel {

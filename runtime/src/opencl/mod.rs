@@ -5,11 +5,13 @@
 //! | `platform` | finding devices, and what each can do; errors |
 //! | `context` | one device: memory, copies, events |
 //! | `kernel` | building and launching |
+//! | `graph` | many launches as one submission |
 //!
 //! All streams are one in-order queue. Kernels take memory by handle and byte offset: each pointer parameter is two
 //! arguments of the kernel, a `__global uchar *` and a `ulong` that is added to it.
 
 mod context;
+mod graph;
 mod kernel;
 mod platform;
 

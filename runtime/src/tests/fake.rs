@@ -61,6 +61,9 @@ impl Loaded for Kernel {
     fn resources(&self) -> Resources {
         Resources::default()
     }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 struct Never;

@@ -1,9 +1,9 @@
 //! One Vulkan device: memory, copies, events.
 
 use super::instance::{Instance, Traits, error};
-use super::kernel::Kernel;
+use super::kernel::{Graph, Kernel};
 use super::queue::{Garbage, Mapped, Queue, host_barrier, wait_for};
-use crate::backend::{Assembled, Backend, Image, Loaded, RawEvent, RawMem, RawStream, Target};
+use crate::backend::{Assembled, Backend, Image, Loaded, RawEvent, RawGraph, RawLaunch, RawMem, RawStream, Target};
 use crate::device::DeviceInfo;
 use crate::error::{Error, Result};
 use ash::vk;
@@ -391,6 +391,10 @@ impl Backend for Vulkan {
                 help: "use the `cpu` device",
             }),
         }
+    }
+
+    fn graph(&self, launches: &[RawLaunch<'_>]) -> Result<Option<Box<dyn RawGraph>>> {
+        Ok(Some(Box::new(Graph::new(self.gpu.clone(), launches))))
     }
 
     fn new_stream(&self) -> Result<RawStream> {

@@ -2,11 +2,12 @@
 
 use super::gpu::Gpu;
 use super::instance::error;
-use super::queue::host_barrier;
-use crate::backend::{Loaded, PackedArgs, RawStream};
+use super::queue::{Recording, barrier, host_barrier};
+use crate::backend::{Loaded, PackedArgs, RawGraph, RawLaunch, RawStream};
 use crate::error::{Error, Result};
 use crate::metadata::Resources;
 use ash::vk;
+use std::any::Any;
 use std::ffi::CString;
 use std::sync::Arc;
 use tilewright_compiler::target::spirv::{ParamLayout, param_layout};
@@ -19,10 +20,16 @@ const PARAMS_START: usize = 24;
 /// A loaded kernel.
 pub(super) struct Kernel {
     gpu: Arc<Gpu>,
+    dispatch: Dispatch,
+    resources: Resources,
+}
+
+/// What recording a launch takes.
+#[derive(Clone)]
+struct Dispatch {
     layout: vk::PipelineLayout,
     pipeline: vk::Pipeline,
-    params: Params,
-    resources: Resources,
+    params: Arc<Params>,
 }
 
 /// Where each parameter goes.
@@ -72,9 +79,7 @@ impl Kernel {
         unsafe { gpu.vk.device.destroy_pipeline_cache(made.cache, None) };
         let Code::SpirV(words) = &compiled.code else { return Err(wrong_language()) };
         Ok(Kernel {
-            params,
-            layout: made.layout,
-            pipeline: made.pipeline,
+            dispatch: Dispatch { params: Arc::new(params), layout: made.layout, pipeline: made.pipeline },
             resources: Resources { code_bytes: Some(words.len() as u64 * 4), ..Resources::default() },
             gpu,
         })
@@ -155,9 +160,15 @@ fn wrong_language() -> Error {
     Error::Compile(tilewright_compiler::Error::Internal("code of another language was compiled for Vulkan".into()))
 }
 
-impl Loaded for Kernel {
-    fn launch(&self, _stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()> {
-        let (g, vk) = (&self.gpu, &self.gpu.vk);
+impl Dispatch {
+    /// Bytes it takes of the submission's parameter buffer.
+    fn buffer_bytes(&self) -> usize {
+        if self.params.layout.in_buffer { (self.params.layout.buffer_bytes as usize).next_multiple_of(16) } else { 0 }
+    }
+
+    /// Records a launch; `at` is its place in the parameter buffer.
+    fn record(&self, g: &Gpu, r: &mut Recording<'_>, at: usize, grid: [u32; 3], words: &[u64]) -> Result<()> {
+        let vk = &g.vk;
         let mut push = [0u8; 256];
         let mut long_push;
         let layout = &self.params.layout;
@@ -169,30 +180,39 @@ impl Loaded for Kernel {
             &mut long_push[..]
         };
         put(push, 0, grid);
-        if !layout.in_buffer {
-            self.params.write(args.words, push);
+        if layout.in_buffer {
+            // One buffer for each command buffer in flight, large enough for any kernel's parameters.
+            let buffer = r.params(|| g.create_buffer(MAX_PARAM_BUFFER as u64, true))?;
+            let bytes = layout.buffer_bytes as usize;
+            assert!(at + bytes <= MAX_PARAM_BUFFER, "submissions are cut where the parameter buffer ends");
+            // SAFETY: the buffer is mapped, has these bytes, and the device is done with its earlier contents.
+            let host = unsafe { std::slice::from_raw_parts_mut(buffer.host.add(at), bytes) };
+            self.params.write(words, host);
+            push[PARAMS_START..PARAMS_START + 8].copy_from_slice(&(buffer.addr + at as u64).to_le_bytes());
+        } else {
+            self.params.write(words, push);
         }
-        let result = g.queue().submit(vk, |r| {
-            if layout.in_buffer {
-                // One buffer for each command buffer in flight, large enough for any kernel's parameters.
-                let buffer = r.params(|| g.create_buffer(MAX_PARAM_BUFFER as u64, true))?;
-                // SAFETY: the buffer is mapped, has this many bytes, and the device is done with its earlier contents.
-                let host = unsafe { std::slice::from_raw_parts_mut(buffer.host, layout.buffer_bytes as usize) };
-                self.params.write(args.words, host);
-                push[PARAMS_START..PARAMS_START + 8].copy_from_slice(&buffer.addr.to_le_bytes());
+        let compute = vk::ShaderStageFlags::COMPUTE;
+        // SAFETY: recording is under way. The push constants fill the layout's range, and no dispatch has more work groups
+        // than the device allows.
+        unsafe {
+            vk.device.cmd_bind_pipeline(r.commands, vk::PipelineBindPoint::COMPUTE, self.pipeline);
+            for (base, count) in parts(grid, vk.limits.max_compute_work_group_count) {
+                put(push, 12, base);
+                vk.device.cmd_push_constants(r.commands, self.layout, compute, 0, push);
+                vk.device.cmd_dispatch(r.commands, count[0], count[1], count[2]);
             }
-            let compute = vk::ShaderStageFlags::COMPUTE;
-            // SAFETY: recording is under way. The push constants fill the layout's range, and no dispatch has more work
-            // groups than the device allows.
-            unsafe {
-                vk.device.cmd_bind_pipeline(r.commands, vk::PipelineBindPoint::COMPUTE, self.pipeline);
-                for (base, count) in parts(grid, vk.limits.max_compute_work_group_count) {
-                    put(push, 12, base);
-                    vk.device.cmd_push_constants(r.commands, self.layout, compute, 0, push);
-                    vk.device.cmd_dispatch(r.commands, count[0], count[1], count[2]);
-                }
-            }
-            host_barrier(vk, r.commands);
+        }
+        Ok(())
+    }
+}
+
+impl Loaded for Kernel {
+    fn launch(&self, _stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()> {
+        let g = &self.gpu;
+        let result = g.queue().submit(&g.vk, |r| {
+            self.dispatch.record(g, r, 0, grid, args.words)?;
+            host_barrier(&g.vk, r.commands);
             Ok(())
         });
         g.note(result.map(|_| ()))
@@ -200,6 +220,60 @@ impl Loaded for Kernel {
 
     fn resources(&self) -> Resources {
         self.resources
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Launches that are recorded together: one submission costs the host more than many dispatches.
+pub(super) struct Graph {
+    gpu: Arc<Gpu>,
+    launches: Vec<(Dispatch, [u32; 3], Vec<u64>)>,
+}
+
+impl Graph {
+    /// Of these launches.
+    pub fn new(gpu: Arc<Gpu>, launches: &[RawLaunch<'_>]) -> Graph {
+        let stored = |l: &RawLaunch<'_>| {
+            let kernel = l.kernel.as_any().downcast_ref::<Kernel>().expect("kernels of one device are of one kind");
+            (kernel.dispatch.clone(), l.grid, l.words.to_vec())
+        };
+        Graph { gpu, launches: launches.iter().map(stored).collect() }
+    }
+}
+
+impl RawGraph for Graph {
+    fn update(&mut self, index: usize, launch: &RawLaunch<'_>) -> Result<()> {
+        self.launches[index].2.copy_from_slice(launch.words);
+        Ok(())
+    }
+
+    fn launch(&mut self, _stream: RawStream) -> Result<()> {
+        let g = &self.gpu;
+        let mut next = 0;
+        while next < self.launches.len() {
+            let result = g.queue().submit(&g.vk, |r| {
+                let (mut used, first) = (0, next);
+                while let Some((dispatch, grid, words)) = self.launches.get(next) {
+                    let bytes = dispatch.buffer_bytes();
+                    if next > first {
+                        if used + bytes > MAX_PARAM_BUFFER {
+                            break;
+                        }
+                        barrier(&g.vk, r.commands);
+                    }
+                    dispatch.record(g, r, used, *grid, words)?;
+                    used += bytes;
+                    next += 1;
+                }
+                host_barrier(&g.vk, r.commands);
+                Ok(())
+            });
+            g.note(result.map(|_| ()))?;
+        }
+        Ok(())
     }
 }
 
@@ -231,8 +305,8 @@ impl Drop for Kernel {
         let _ = queue.wait(&self.gpu.vk, submitted);
         // SAFETY: ours, destroyed once, no longer in use.
         unsafe {
-            self.gpu.vk.device.destroy_pipeline(self.pipeline, None);
-            self.gpu.vk.device.destroy_pipeline_layout(self.layout, None);
+            self.gpu.vk.device.destroy_pipeline(self.dispatch.pipeline, None);
+            self.gpu.vk.device.destroy_pipeline_layout(self.dispatch.layout, None);
         }
     }
 }

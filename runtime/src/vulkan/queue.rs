@@ -210,7 +210,7 @@ pub(super) fn wait_for(vk: &Vk, timeline: vk::Semaphore, value: u64) -> Result<(
 }
 
 /// All that was written before is seen by all that comes after, and nothing before is overtaken.
-fn barrier(vk: &Vk, commands: vk::CommandBuffer) {
+pub(super) fn barrier(vk: &Vk, commands: vk::CommandBuffer) {
     let writes = vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE;
     let all = writes | vk::AccessFlags::SHADER_READ | vk::AccessFlags::TRANSFER_READ;
     let memory = vk::MemoryBarrier::default().src_access_mask(writes).dst_access_mask(all);

@@ -40,6 +40,36 @@ fn state() -> c_int {
     if CURRENT.get() == 0 { 201 } else { STICKY.load(SeqCst) }
 }
 
+/// The driver's `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[repr(C)]
+pub struct NodeParams {
+    func: P,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    params: *mut P,
+    extra: P,
+    kern: P,
+    ctx: P,
+}
+/// Grid, block, and the low words of the parameters.
+#[derive(Clone)]
+struct Node([c_uint; 3], [c_uint; 3], Vec<u32>);
+impl Node {
+    unsafe fn new(p: *const NodeParams) -> Node {
+        unsafe {
+            let p = &*p;
+            assert!(p.extra.is_null() && p.kern.is_null());
+            let n = *p.func.cast::<usize>();
+            Node(p.grid, p.block, (0..n).map(|i| *(*p.params.add(i)).cast::<u32>()).collect())
+        }
+    }
+}
+/// A graph under construction: its nodes, each with the one before it as the only dependency.
+type Chain = Vec<Box<Node>>;
+/// An instance: copies of the nodes, with the addresses of the originals.
+type Exec = Vec<(usize, Node)>;
+
 macro_rules! driver {
     ($($name:ident($($arg:ident: $ty:ty),*) $body:expr;)*) => {$(
         #[unsafe(no_mangle)]
@@ -156,6 +186,47 @@ driver! {
         if gx == 666 { STICKY.store(ILLEGAL_ADDRESS, SeqCst); return 0; }
         state()
     };
+    cuGraphCreate(g: *mut P, f: c_uint) {
+        assert_eq!(f, 0);
+        LIVE.fetch_add(1, SeqCst);
+        *g = Box::into_raw(Box::new(Chain::new())).cast();
+        state()
+    };
+    cuGraphAddKernelNode_v2(n: *mut P, g: P, before: *const P, count: usize, p: *const NodeParams) {
+        let chain = &mut *g.cast::<Chain>();
+        let last = chain.last().map(|n| &raw const **n as usize);
+        assert_eq!((count == 1).then(|| *before as usize), last);
+        let mut node = Box::new(Node::new(p));
+        *n = (&raw mut *node).cast();
+        chain.push(node);
+        state()
+    };
+    cuGraphInstantiateWithFlags(e: *mut P, g: P, f: u64) {
+        assert_eq!(f, 0);
+        let chain = &*g.cast::<Chain>();
+        let exec: Exec = chain.iter().map(|n| (&raw const **n as usize, (**n).clone())).collect();
+        LIVE.fetch_add(1, SeqCst);
+        *e = Box::into_raw(Box::new(exec)).cast();
+        state()
+    };
+    cuGraphExecKernelNodeSetParams_v2(e: P, n: P, p: *const NodeParams) {
+        let exec = &mut *e.cast::<Exec>();
+        let (_, node) = exec.iter_mut().find(|(original, _)| *original == n as usize).expect("a node of the graph");
+        *node = Node::new(p);
+        println!("update of a node");
+        state()
+    };
+    cuGraphLaunch(e: P, s: P) {
+        assert!(!s.is_null());
+        let nodes = &*e.cast::<Exec>();
+        println!("graph launch of {} kernels", nodes.len());
+        for (_, Node(grid, block, low)) in nodes {
+            println!("node grid {grid:?} block {block:?} first {} last {}", low[0], low[low.len() - 1]);
+        }
+        state()
+    };
+    cuGraphExecDestroy(e: P) { drop(Box::from_raw(e.cast::<Exec>())); gone() };
+    cuGraphDestroy(g: P) { drop(Box::from_raw(g.cast::<Chain>())); gone() };
     cuGetErrorString(code: c_int, s: *mut *const c_char) {
         *s = if code == ILLEGAL_ADDRESS { c"an illegal memory access was encountered" } else { c"some error" }.as_ptr();
         0

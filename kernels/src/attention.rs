@@ -1,0 +1,360 @@
+//! Scaled dot-product attention: `softmax(q kᵀ scale + mask) v` in one pass over the keys, whose scores are never stored.
+
+use std::f32::consts::{LN_2, LOG2_E};
+use tilewright_runtime::dsl::*;
+use tilewright_runtime::{DType, Device, DeviceKind, Element, Error, Launch, Options, Result, View};
+
+/// What [`attention_tiled()`] and its kin are compiled for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AttentionTiles {
+    /// Queries of a program.
+    pub bm: usize,
+    /// Keys taken at a time.
+    pub bn: usize,
+    /// The width of a query, rounded up to a power of two, at least 16.
+    pub width: usize,
+    /// The width of a value, likewise.
+    pub value_width: usize,
+    /// Does query `i` see only keys up to `i`?
+    pub causal: bool,
+    /// What scores are multiplied by.
+    pub scale: f32,
+}
+
+impl AttentionTiles {
+    /// For tensors of these widths, scores multiplied by `scale`, `1 / sqrt(width)` if not given.
+    pub fn new(config: AttentionConfig, how: Attention, width: usize, value_width: usize) -> Self {
+        let of = |extent: usize| extent.next_power_of_two().max(16);
+        Self {
+            bm: config.bm,
+            bn: config.bn,
+            width: of(width),
+            value_width: of(value_width),
+            causal: how.causal,
+            scale: how.scale.unwrap_or(1.0 / (width as f64).sqrt()) as f32,
+        }
+    }
+}
+
+/// What is known of a tile's rows after some of the keys.
+#[derive(Clone, Copy, Carry)]
+struct Rows {
+    /// Weighted sums of values, `[bm, value_width]`; weights are relative to `most`.
+    acc: Tile<f32>,
+    /// The greatest score so far, `[bm, 1]`, in the units that scores are compared in.
+    most: Tile<f32>,
+    /// The sum of weights, `[bm, 1]`.
+    total: Tile<f32>,
+}
+
+/// What a program reads.
+struct Operands<T, M> {
+    q: Tile<T>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    mask: Option<In<M, 4>>,
+    /// Batch, head of the queries, head of keys and values, first query.
+    at: [Tile<i32>; 4],
+    /// Of scores: to powers of two.
+    scale: f32,
+    /// Must scores be scaled before they are compared? Not if that keeps their order.
+    scale_first: bool,
+    tiles: AttentionTiles,
+}
+
+/// Takes in keys from `j0`. `edge`: some of them may lie beyond the last one, or after a query.
+#[device_fn]
+fn include<T: Float + DotElement, M: Element>(o: &Operands<T, M>, r: Rows, j0: Tile<i32>, edge: bool) -> Rows {
+    let AttentionTiles { bm, bn, width, value_width, causal, .. } = o.tiles;
+    let [b, h, kv, m0] = o.at;
+    let k = reshape(o.k.load([b, kv, j0, 0], [1, 1, bn, width]), [bn, width]);
+    let v = reshape(o.v.load([b, kv, j0, 0], [1, 1, bn, value_width]), [bn, value_width]);
+    let mut s = dot(o.q, permute(k, [1, 0]), zeros::<f32>([bm, bn]));
+    if comptime(o.scale_first) {
+        s *= o.scale;
+    }
+    if let Some(mask) = o.mask {
+        let m = reshape(mask.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]);
+        if comptime(M::DTYPE == DType::Bool) {
+            s = where_(m.to::<bool>(), s, -inf());
+        } else {
+            // The scores are in powers of two.
+            s = fma(m.to::<f32>(), LOG2_E, s);
+        }
+    }
+    if comptime(edge) {
+        let key = expand_dims(arange(0, bn) + j0, 0);
+        let mut seen = key < o.k.dim(2);
+        if comptime(causal) {
+            seen = seen && key <= expand_dims(arange(0, bm) + m0, 1);
+        }
+        s = where_(seen, s, -inf());
+    }
+    let most = maximum(r.most, max(s, 1));
+    // Nothing seen so far: any finite number does, since all the weights are 0.
+    let origin = where_(most == -inf(), 0.0, most);
+    let (p, shrink) = if comptime(o.scale_first) {
+        (exp2_approx(s - origin), exp2_approx(r.most - origin))
+    } else {
+        let origin = origin * o.scale;
+        (exp2_approx(fma(s, o.scale, -origin)), exp2_approx(fma(r.most, o.scale, -origin)))
+    };
+    Rows { acc: dot(p.to::<T>(), v, r.acc * shrink), most, total: r.total * shrink + sum(p, 1) }
+}
+
+/// A tile of queries against all the keys that they see.
+#[device_fn]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn attend<T: Float + DotElement, M: Element>(
+    q: In<T, 4>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    mask: Option<In<M, 4>>,
+    outs: &[Out<T, 4>],
+    lses: &[Out<f32, 3>],
+    tiles: AttentionTiles,
+) {
+    let AttentionTiles { bm, bn, width, value_width, causal, scale } = tiles;
+    let blocks = cdiv(q.dim(2), bm);
+    let pid = program_id(0);
+    let block = pid % blocks;
+    let row = pid / blocks;
+    let (b, h) = (row / q.dim(1), row % q.dim(1));
+    // Queries in groups of heads share the keys of one.
+    let kv = h / (q.dim(1) / k.dim(1));
+    // Later queries see more keys: the longest work first.
+    let m0 = if comptime(causal) { (blocks - 1 - block) * bm } else { block * bm };
+    let o = Operands {
+        q: reshape(q.load([b, h, m0, 0], [1, 1, bm, width]), [bm, width]),
+        k,
+        v,
+        mask,
+        at: [b, h, kv, m0],
+        scale: scale * LOG2_E,
+        scale_first: !(scale > 0.0 && scale.is_finite()) || (mask.is_some() && M::DTYPE != DType::Bool),
+        tiles,
+    };
+    let mut r =
+        Rows { acc: zeros::<f32>([bm, value_width]), most: full::<f32>([bm, 1], -inf()), total: zeros::<f32>([bm, 1]) };
+    let keys = k.dim(2);
+    let (whole, end) = if comptime(causal) {
+        (minimum(keys, m0 + 1) / bn * bn, minimum(keys, m0 + bm))
+    } else {
+        (keys / bn * bn, keys)
+    };
+    for j0 in (0..whole).step_by(bn) {
+        r = include(&o, r, j0, false);
+    }
+    for j0 in (whole..end).step_by(bn) {
+        r = include(&o, r, j0, true);
+    }
+    // A query that sees nothing gives zeros.
+    let total = where_(r.total == 0.0, 1.0, r.total);
+    let y = reshape((r.acc * (1.0 / total)).to::<T>(), [1, 1, bm, value_width]);
+    for out in outs {
+        out.store([b, h, m0, 0], y);
+    }
+    for lse in lses {
+        let most = if comptime(o.scale_first) { r.most } else { r.most * o.scale };
+        let l = where_(r.total == 0.0, -inf(), (most + log2(total)) * LN_2);
+        lse.store([b, h, m0], reshape(l, [1, 1, bm]));
+    }
+}
+
+/// Attention without a mask: a tile of queries of one head a program. Extents as for [`attention()`].
+#[kernel]
+pub fn attention_tiled<T: Float + DotElement>(
+    q: In<T, 4>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    out: Out<T, 4>,
+    #[comptime] tiles: AttentionTiles,
+) {
+    attend(q, k, v, None::<In<f32, 4>>, &[out], &[], tiles);
+}
+
+/// [`attention_tiled()`] that also stores the logarithm of each query's sum of exponentials.
+#[kernel]
+pub fn attention_lse<T: Float + DotElement>(
+    q: In<T, 4>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    out: Out<T, 4>,
+    lse: Out<f32, 3>,
+    #[comptime] tiles: AttentionTiles,
+) {
+    attend(q, k, v, None::<In<f32, 4>>, &[out], &[lse], tiles);
+}
+
+/// [`attention_tiled()`] with a mask.
+#[kernel]
+pub fn attention_masked<T: Float + DotElement, M: Element>(
+    q: In<T, 4>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    mask: In<M, 4>,
+    out: Out<T, 4>,
+    #[comptime] tiles: AttentionTiles,
+) {
+    attend(q, k, v, Some(mask), &[out], &[], tiles);
+}
+
+/// [`attention_lse()`] with a mask.
+#[kernel]
+pub fn attention_masked_lse<T: Float + DotElement, M: Element>(
+    q: In<T, 4>,
+    k: In<T, 4>,
+    v: In<T, 4>,
+    mask: In<M, 4>,
+    out: Out<T, 4>,
+    lse: Out<f32, 3>,
+    #[comptime] tiles: AttentionTiles,
+) {
+    attend(q, k, v, Some(mask), &[out], &[lse], tiles);
+}
+
+/// Tile sizes and options of [`attention_tiled()`] and its kin.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AttentionConfig {
+    /// Queries of a program.
+    pub bm: usize,
+    /// Keys taken at a time.
+    pub bn: usize,
+    /// Warps and stages.
+    pub options: Options,
+}
+
+impl AttentionConfig {
+    const fn new(bm: usize, bn: usize, num_warps: u32, num_stages: u32) -> Self {
+        Self { bm, bn, options: Options { num_warps, num_stages } }
+    }
+
+    /// What suits a kind of device and a type when nothing was tuned; `width` is the greater of those of keys and values.
+    pub fn heuristic(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
+        let half = matches!(dtype, DType::F16 | DType::BF16);
+        let best = match (kind, half, width) {
+            // The interpreter's products are as fast as they get at this size.
+            (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
+            // A warp of 32 queries reads each key for two instructions: as much as registers allow.
+            (DeviceKind::Cuda, true, ..=64) => Self::new(128, 64, 4, 3),
+            (DeviceKind::Cuda, true, ..=128) => Self::new(128, 64, 4, 2),
+            (DeviceKind::Cuda, true, _) => Self::new(64, 32, 4, 2),
+            (DeviceKind::Cuda, false, ..=64) => Self::new(64, 32, 4, 1),
+            (_, _, ..=64) => Self::new(32, 32, 4, 1),
+            // More would be much code, which software devices take long to compile.
+            _ => Self::new(16, 32, 4, 1),
+        };
+        best.clamped(queries, keys)
+    }
+
+    /// The same for the gradients, whose kernels hold twice as many scores, and for keys and values two sums.
+    pub fn backward(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
+        let half = matches!(dtype, DType::F16 | DType::BF16);
+        let best = match (kind, half, width) {
+            (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
+            (DeviceKind::Cuda, true, ..=64) => Self::new(64, 64, 4, 2),
+            (DeviceKind::Cuda, true, ..=128) => Self::new(64, 64, 4, 1),
+            (DeviceKind::Cuda, true, _) => Self::new(32, 32, 4, 1),
+            (_, _, ..=64) => Self::new(32, 32, 4, 1),
+            _ => Self::new(16, 16, 4, 1),
+        };
+        best.clamped(queries, keys)
+    }
+
+    /// No tile larger than there is need for, and none smaller than 16.
+    fn clamped(mut self, queries: usize, keys: usize) -> Self {
+        let fit = |tile: usize, extent: usize| tile.min(extent.next_power_of_two().max(16));
+        (self.bm, self.bn) = (fit(self.bm, queries), fit(self.bn, keys));
+        self
+    }
+}
+
+/// What is asked of [`attention()`] beside the products.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Attention {
+    /// Does query `i` see only keys up to `i`?
+    pub causal: bool,
+    /// What scores are multiplied by; `1 / sqrt(width)` if not given.
+    pub scale: Option<f64>,
+}
+
+/// `out = softmax(q kᵀ scale) v` for q `[batch, heads, queries, width]`, k `[batch, kv_heads, keys, width]`, v
+/// `[batch, kv_heads, keys, value_width]` and out `[batch, heads, queries, value_width]`, summed in `f32` and rounded once. Heads are a
+/// multiple of `kv_heads`: groups of them share keys and values. Views may be strided: permuted or packed tensors are read and
+/// written in place.
+///
+/// A query that sees no key, or whose scores are all minus infinity, gives zeros. An infinite or NaN value at a key that is
+/// not seen may give NaN, as 0 times it is.
+///
+/// # Errors
+/// [`Error::Arguments`] if the extents do not fit together.
+pub fn attention<'a, T: Float + DotElement + Element>(
+    q: View<'a, T, 4>,
+    k: View<'a, T, 4>,
+    v: View<'a, T, 4>,
+    out: View<'a, T, 4>,
+    how: Attention,
+) -> Result<Launch<'a>> {
+    let config = heuristic(&out.device(), q, v);
+    attention_with(q, k, v, None::<View<'a, f32, 4>>, out, None, how, config)
+}
+
+/// [`AttentionConfig::heuristic`] of arguments.
+pub(crate) fn heuristic<T: Element>(device: &Device, q: View<'_, T, 4>, v: View<'_, T, 4>) -> AttentionConfig {
+    let ([_, _, queries, width], [_, _, keys, value_width]) = (q.dims(), v.dims());
+    AttentionConfig::heuristic(device.info().kind, T::DTYPE, queries, keys, width.max(value_width))
+}
+
+/// [`attention()`] in a configuration of the caller's choice, with a mask of `[batch, heads, queries, keys]` (repeated along
+/// dimensions of stride 0): of truth values, which say what is seen, or of floats, which are added to the scaled scores. `lse`, of
+/// `[batch, heads, queries]`, takes the logarithm of each query's sum of exponentials, which gradients are made of; minus infinity where
+/// nothing is seen.
+///
+/// # Errors
+/// [`Error::Arguments`] if the extents do not fit together.
+#[allow(clippy::too_many_arguments)]
+pub fn attention_with<'a, T: Float + DotElement + Element, M: Element>(
+    q: View<'a, T, 4>,
+    k: View<'a, T, 4>,
+    v: View<'a, T, 4>,
+    mask: Option<View<'a, M, 4>>,
+    out: View<'a, T, 4>,
+    lse: Option<View<'a, f32, 3>>,
+    how: Attention,
+    config: AttentionConfig,
+) -> Result<Launch<'a>> {
+    let [batch, heads, queries, width] = q.dims();
+    let [_, kv_heads, keys, value_width] = v.dims();
+    let fits = k.dims() == [batch, kv_heads, keys, width]
+        && v.dims() == [batch, kv_heads, keys, value_width]
+        && out.dims() == [batch, heads, queries, value_width]
+        && heads.checked_rem(kv_heads).is_none_or(|rest| rest == 0)
+        && (kv_heads > 0 || heads == 0)
+        && mask.is_none_or(|m| m.dims() == [batch, heads, queries, keys])
+        && lse.is_none_or(|l| l.dims() == [batch, heads, queries]);
+    if !fits {
+        let more = |name: &str, dims: Option<&[usize]>| dims.map_or(String::new(), |d| format!(", {name} {d:?}"));
+        return Err(Error::Arguments {
+            kernel: "attention".into(),
+            message: format!(
+                "q is {:?}, k {:?}, v {:?}, out {:?}{}{}; they must be [batch, heads, queries, width], [batch, kv_heads, keys, width], \
+                 [batch, kv_heads, keys, value_width], [batch, heads, queries, value_width], and a mask [batch, heads, queries, keys] and lse \
+                 [batch, heads, queries], where heads are a multiple of kv_heads",
+                q.dims(),
+                k.dims(),
+                v.dims(),
+                out.dims(),
+                more("the mask", mask.map(|m| m.dims()).as_ref().map(|d| &d[..])),
+                more("lse", lse.map(|m| m.dims()).as_ref().map(|d| &d[..])),
+            ),
+        });
+    }
+    let tiles = AttentionTiles::new(config, how, width, value_width);
+    let launch = match (mask, lse) {
+        (None, None) => attention_tiled(q, k, v, out, tiles),
+        (None, Some(lse)) => attention_lse(q, k, v, out, lse, tiles),
+        (Some(mask), None) => attention_masked(q, k, v, mask, out, tiles),
+        (Some(mask), Some(lse)) => attention_masked_lse(q, k, v, mask, out, lse, tiles),
+    };
+    Ok(launch.grid([queries.div_ceil(config.bm) * heads * batch]).options(config.options))
+}
