@@ -483,14 +483,17 @@ impl<'g> Planner<'g> {
         if group.reduced.is_empty() {
             group.reduced = y.reduced.clone();
         }
-        // What one of them computes anew at other coordinates may be a member of the other, which has it at its own alone.
-        let at_its_own = |read: &Read| {
+        (group.leaves.len() <= MAX_READS && self.agrees(&group)).then_some(group)
+    }
+
+    /// Does every node of the group find others of its nodes at its own coordinates? What one group computed again at other
+    /// coordinates may be a node of the group it is merged with.
+    fn agrees(&self, group: &Group) -> bool {
+        let here = |read: &Read| {
             let dims = &self.graph.ty(read.node).dims;
-            !group.nodes.contains(&read.node)
-                || (read.dims == *dims && group.place(dims).is_some_and(|place| place == read.at))
+            !group.nodes.contains(&read.node) || (read.dims == *dims && group.place(dims).as_ref() == Some(&read.at))
         };
-        let agree = |&n: &NodeId| self.reads_of(n, &group).is_some_and(|reads| reads.iter().all(at_its_own));
-        (group.leaves.len() <= MAX_READS && group.nodes.iter().all(agree)).then_some(group)
+        group.nodes.iter().all(|&n| self.reads_of(n, group).is_some_and(|reads| reads.iter().all(here)))
     }
 
     /// A group for one node.

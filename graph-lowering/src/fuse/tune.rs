@@ -4,7 +4,7 @@
 //! kernels that are the same are tuned once; what the tuner's store knows is not measured again; a candidate that
 //! fails is a fact in the store, never an error.
 
-use super::kernel::{Kernel, Tiling};
+use super::kernel::{Kernel, Tiling, Variable};
 use crate::error::Result;
 use crate::graph::{Graph, TensorType};
 use crate::literal::Literal;
@@ -134,7 +134,9 @@ fn choose(
 ) -> tilewright_runtime::Result<Choice> {
     let default = config(kernel, &kernel.tiling());
     let names = names(kernel.variables().len());
-    let dims: Vec<i64> = kernel.variables().iter().map(|v| v.extent as i64).chain([layout(kernel)]).collect();
+    // A kernel for many extents is tuned for the first of them.
+    let size = |v: &Variable| if v.varies { v.tile } else { v.extent } as i64;
+    let dims: Vec<i64> = kernel.variables().iter().map(size).chain([layout(kernel)]).collect();
     let heuristic = default.clone();
     let mut tunable = Tunable::new(kernel.name(), names, space(kernel, device, &default))
         .heuristic(move |_: &Device, _: DType, _: &Dims| heuristic.clone());
@@ -195,14 +197,10 @@ fn fill(buffer: &Buffer<u8>, ty: &TensorType, seed: u64) -> tilewright_runtime::
 /// A number for the strides and places of a kernel's views, on which a choice depends as on the extents.
 fn layout(kernel: &Kernel) -> i64 {
     let mut hash = DefaultHasher::new();
-    let varies = kernel.variables().iter().any(|v| v.varies);
     for p in &kernel.params {
-        (p.dtype as u8, p.offset % 16, p.access.writes()).hash(&mut hash);
-        if varies {
-            // Places depend on extents; what does not is which dimension is contiguous.
-            p.strides.iter().map(|&s| s == 1).collect::<Vec<_>>().hash(&mut hash);
-        } else {
-            (&p.dims, &p.strides).hash(&mut hash);
+        (p.dtype as u8, p.access.writes(), p.dims.len()).hash(&mut hash);
+        if !p.varies {
+            (p.offset % 16, &p.dims, &p.strides).hash(&mut hash);
         }
     }
     // 48 bits: exact in JSON, wherever it is read.

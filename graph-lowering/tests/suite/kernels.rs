@@ -44,6 +44,17 @@ fn pointwise_chains_are_one_kernel() {
 }
 
 #[test]
+fn what_is_computed_again_elsewhere_keeps_its_coordinates() {
+    // The second kernel computes `y` again at one place; the product meets both kernels, which must not become one then.
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        (&z + y.narrow(0, 1, 2)) * &z
+    };
+    everywhere("a slice of what is computed again", f, &Tensor::vector(&[1.0f32, 2.0]), 1e-6);
+}
+
+#[test]
 fn adamw_is_one_kernel() {
     let x =
         [noise(1, &[40, 3]), noise(2, &[40, 3]), noise(3, &[40, 3]), noise(4, &[40, 3]).abs(), Tensor::scalar(3.0f32)];
