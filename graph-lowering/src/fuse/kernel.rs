@@ -370,11 +370,6 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         let enough = if v.varies { bucket(v.extent) } else { v.extent.next_power_of_two() };
         enough.min(most).max(1)
     };
-    let contiguous: BTreeSet<usize> = body
-        .params
-        .iter()
-        .flat_map(|p| p.variables.iter().zip(&p.strides).filter(|(_, s)| **s == 1).map(|(&v, _)| v))
-        .collect();
     let count = body.variables.len();
     if let Some(dot) = body.group.dot {
         let extents = [count - 3, count - 1, count - 2].map(|v| body.variables[v].extent);
@@ -407,13 +402,19 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
-    let columns =
-        kept.last().is_some_and(|v| contiguous.contains(v)) && !reduced.iter().any(|v| contiguous.contains(v));
+    // Neighbours in memory should be neighbours in a tile: those along the rows, or those of several columns. The most elements
+    // decide, since a vector beside a matrix may lie in either way.
+    let neighbours = |v: &usize| -> usize {
+        let along = |p: &&Param| p.variables.iter().zip(&p.strides).any(|(u, s)| u == v && *s == 1);
+        body.params.iter().filter(along).map(|p| p.dims.iter().product::<usize>()).sum()
+    };
+    let columns = kept.last().map_or(0, neighbours) > reduced.iter().map(neighbours).sum();
     if body.group.looped && columns && !cpu {
         // Few columns a program, so that there are many programs, but a whole sector of memory of each row.
         let (last, column) = (reduced[reduced.len() - 1], kept[kept.len() - 1]);
         let bytes = body.params.iter().map(|p| p.dtype.bytes()).min().unwrap_or(4);
-        let wide = (body.variables[column].extent / COLUMN_PROGRAMS).next_power_of_two();
+        let all: usize = kept.iter().map(|&v| body.variables[v].extent).product();
+        let wide = (all / COLUMN_PROGRAMS).next_power_of_two();
         body.variables[column].tile = power(&body.variables[column], wide.clamp(32 / bytes, 64));
         body.variables[last].tile = power(&body.variables[last], 4096 / body.variables[column].tile);
         return LaunchOptions { num_warps: 8, num_stages: 1 };
