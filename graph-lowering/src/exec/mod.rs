@@ -16,9 +16,9 @@ use crate::literal::Literal;
 use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
 pub use profile::KernelTime;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Once, OnceLock};
 use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
 
 /// A tensor in a device's memory.
@@ -89,10 +89,10 @@ pub struct Executable {
     outputs: Vec<NodeId>,
     results: Vec<Home>,
     fills: Vec<Fill>,
-    /// Was the compilation of all kernels begun?
-    compiled: AtomicBool,
     /// What is copied to where no byte fills: made by the first call.
     constants: OnceLock<HashMap<NodeId, Buffer<u8>>>,
+    /// Are the kernels compiled?
+    compiled: Once,
 }
 
 /// The memory of one call.
@@ -127,10 +127,13 @@ impl Executable {
     /// # Errors
     /// As [`Executable::new`].
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
-        // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
-        let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
+        // So many elements are one tile: beyond it registers, or the interpreter's caches, run out.
+        let limits = match device.info().kind {
+            DeviceKind::Cpu => fuse::Limits { row: 1 << 14, column: 1 << 14 },
+            _ => fuse::Limits { row: 1 << 13, column: 64 },
+        };
         let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
-        let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
+        let plan = fuse::plan(&graph, fusion, limits).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
         let tuned = match tuning {
@@ -148,8 +151,8 @@ impl Executable {
             outputs: Vec::new(),
             results: Vec::new(),
             fills: Vec::new(),
-            compiled: AtomicBool::new(false),
             constants: OnceLock::new(),
+            compiled: Once::new(),
         };
         this.place()?;
         Ok(this)
@@ -189,7 +192,7 @@ impl Executable {
         self.results = self.plan.outputs.iter().map(|&root| home(root)).collect::<Result<_>>()?;
         for (&node, &word) in &self.plan.fills {
             let Some(&home) = homes.get(&node) else { continue };
-            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, &[1]), |_| word);
+            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, [1]), |_| word);
             let byte = element.bytes().first().copied().filter(|b| element.bytes().iter().all(|x| x == b));
             if graph.ty(node).bytes() > 0 {
                 self.fills.push(Fill { node, home, byte, word });
@@ -273,29 +276,54 @@ impl Executable {
         Ok(self.constants.get_or_init(|| all))
     }
 
+    /// Compiles, or loads from the cache on disk, what the first call will launch: kernels side by side, which assemblers
+    /// and drivers allow. What fails here fails again, with its error, when it is launched.
+    fn compile(&self, buffers: &Buffers<'_>) -> Result<()> {
+        let mut launches = Vec::with_capacity(self.kernels.len());
+        for (kernel, homes) in self.kernels.iter().zip(&self.homes).filter(|(k, _)| k.grid > 0) {
+            launches.push(self.launch(kernel, homes, buffers)?);
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(launch) = launches.get(next.fetch_add(1, Relaxed)) {
+                let _ = launch.compile();
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(launches.len());
+        std::thread::scope(|scope| {
+            (1..threads).for_each(|_| {
+                scope.spawn(work);
+            });
+            work();
+        });
+        Ok(())
+    }
+
+    fn launch<'a>(&self, kernel: &Kernel, homes: &[Home], buffers: &'a Buffers<'_>) -> Result<Launch<'a>> {
+        let mut places = Vec::with_capacity(kernel.params.len());
+        for (p, &home) in kernel.params.iter().zip(homes) {
+            let memory = buffers.memory(home);
+            let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
+            let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
+            places.push((memory, start));
+        }
+        let launch = Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
+        Ok(launch.on(&self.device))
+    }
+
     /// Calls a function with each kernel that runs, its launch, and the homes of its views.
     fn launches(
         &self,
         buffers: &Buffers<'_>,
         mut each: impl FnMut(&Kernel, &Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
-        let launch = |kernel: &Kernel, homes: &[Home]| -> Result<_> {
-            let mut places = Vec::with_capacity(kernel.params.len());
-            for (p, &home) in kernel.params.iter().zip(homes) {
-                let memory = buffers.memory(home);
-                let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
-                let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
-                places.push((memory, start));
+        let mut result = Ok(());
+        self.compiled.call_once(|| result = self.compile(buffers));
+        result?;
+        for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
+            if kernel.grid > 0 {
+                each(kernel, &self.launch(kernel, homes, buffers)?, homes)?;
             }
-            let args = kernel.args(&places)?;
-            Ok(Launch::new(kernel.def.clone(), args).grid([kernel.grid]).options(kernel.options).on(&self.device))
-        };
-        let all = || self.kernels.iter().zip(&self.homes).filter(|(kernel, _)| kernel.grid > 0);
-        if !self.compiled.swap(true, Ordering::Relaxed) && self.device.info().kind != DeviceKind::Cpu {
-            compile_all(&all().map(|(kernel, homes)| launch(kernel, homes)).collect::<Result<Vec<_>>>()?);
-        }
-        for (kernel, homes) in all() {
-            each(kernel, &launch(kernel, homes)?, homes)?;
         }
         Ok(())
     }
@@ -338,27 +366,4 @@ impl Executable {
         self.launches(&buffers, |kernel, launch, _| each(kernel, launch))?;
         (0..self.results.len()).map(|i| self.result(i, args, &outputs)).collect()
     }
-}
-
-/// Compiles different kernels side by side: where the assembler is a process of its own, as many run as there are processors. A
-/// mistake is not lost: the launch finds it again.
-fn compile_all(launches: &[Launch<'_>]) {
-    let mut seen = HashSet::new();
-    let different: Vec<_> = launches.iter().filter(|l| seen.insert((&l.def().id, l.current_options()))).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(different.len());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(launch) = different.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let _ = launch.compile();
-        }
-    };
-    // This thread works, too, and all by itself if the system gives no others.
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
 }

@@ -1,8 +1,9 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Store, canonical};
 use super::map::{Affine, linear};
+use super::operands::{Step, address, operand_coordinates, step, storage};
 use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, strides};
@@ -359,6 +360,9 @@ fn join_variables(group: &Group, uses: &Uses, varying: &BTreeSet<usize>) -> Join
     (variables, last_of)
 }
 
+/// Programs that reductions of columns are shared by, if there are enough columns.
+const COLUMN_PROGRAMS: usize = 128;
+
 /// Gives each variable its tile.
 fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     let cpu = device.info().kind == DeviceKind::Cpu;
@@ -374,7 +378,18 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         body.variables[count - 3].tile = config.bm;
         body.variables[count - 2].tile = config.bk;
         body.variables[count - 1].tile = config.bn;
-        return config.options;
+        let mut options = config.options;
+        // What the epilogue reads needs registers beside the sums: half as many of these a thread.
+        let operands = &body.graph.nodes[dot].args;
+        let tiles = body
+            .params
+            .iter()
+            .filter(|p| p.access == Access::In && p.variables.len() > 1 && !operands.contains(&p.node));
+        let sums = config.bm * config.bn / (32 * options.num_warps as usize);
+        if !cpu && tiles.count() > 0 && sums > 64 {
+            options.num_warps *= 2;
+        }
+        return options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
     if body.group.scatter.is_some() {
@@ -395,6 +410,16 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         body.params.iter().filter(along).map(|p| p.dims.iter().product::<usize>()).sum()
     };
     let columns = kept.last().map_or(0, neighbours) > reduced.iter().map(neighbours).sum();
+    if body.group.looped && columns && !cpu {
+        // Few columns a program, so that there are many programs, but a whole sector of memory of each row.
+        let (last, column) = (reduced[reduced.len() - 1], kept[kept.len() - 1]);
+        let bytes = body.params.iter().map(|p| p.dtype.bytes()).min().unwrap_or(4);
+        let all: usize = kept.iter().map(|&v| body.variables[v].extent).product();
+        let wide = (all / COLUMN_PROGRAMS).next_power_of_two();
+        body.variables[column].tile = power(&body.variables[column], wide.clamp(32 / bytes, 64));
+        body.variables[last].tile = power(&body.variables[last], 4096 / body.variables[column].tile);
+        return LaunchOptions { num_warps: 8, num_stages: 1 };
+    }
     if body.group.looped {
         if let Some(&last) = reduced.last() {
             body.variables[last].tile = power(&body.variables[last], if columns { 64 } else { budget });

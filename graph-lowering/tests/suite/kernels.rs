@@ -44,6 +44,17 @@ fn pointwise_chains_are_one_kernel() {
 }
 
 #[test]
+fn what_is_computed_again_elsewhere_keeps_its_coordinates() {
+    // The second kernel computes `y` again at one place; the product meets both kernels, which must not become one then.
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        (&z + y.narrow(0, 1, 2)) * &z
+    };
+    everywhere("a slice of what is computed again", f, &Tensor::vector(&[1.0f32, 2.0]), 1e-6);
+}
+
+#[test]
 fn adamw_is_one_kernel() {
     let x =
         [noise(1, &[40, 3]), noise(2, &[40, 3]), noise(3, &[40, 3]), noise(4, &[40, 3]).abs(), Tensor::scalar(3.0f32)];
@@ -219,6 +230,18 @@ fn a_classifier_trains_in_few_kernels() {
     };
     let (_, e) = everywhere("classifier", f, &x, 1e-5);
     assert!(e.kernels <= 8, "{e}");
+}
+
+#[test]
+fn kernels_meet_only_if_they_need_values_at_the_same_places() {
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        // `y` is computed anew for one of its elements, by a kernel that then meets the one that has all of `y`.
+        let sum = &z + y.narrow(0, 1, 2).broadcast_to(&[2]);
+        sum * z
+    };
+    everywhere("one element everywhere", f, &noise(1, &[2]), 1e-6);
 }
 
 #[test]
