@@ -518,10 +518,10 @@ impl Emit<'_> {
     pub(super) fn value(&mut self, node: NodeId, at: &[Affine]) -> Built {
         let body = self.body;
         let (graph, group) = (&body.graph, &body.group);
-        if group.nodes.contains(&node) {
+        let at = canonical(at, &group.space);
+        if group.has(graph, node, &at) {
             return self.member(node);
         }
-        let at = canonical(at, &group.space);
         let key = (node, at.clone());
         if let Some(&known) = self.state.values.get(&key) {
             return Ok(known);

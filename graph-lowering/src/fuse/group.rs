@@ -110,6 +110,13 @@ impl Group {
 }
 
 impl Group {
+    /// Is a node one of the group's, read at the coordinates it is computed at? At others it is computed again: so it was in a group
+    /// that did not have it, before the two were merged.
+    pub(super) fn has(&self, graph: &Graph, node: NodeId, at: &[Affine]) -> bool {
+        let place = || self.place(&graph.ty(node).dims).map(|p| canonical(&p, &self.space));
+        self.nodes.contains(&node) && place().is_some_and(|p| p == at)
+    }
+
     /// The variables that make up the rows of a matrix product.
     pub(super) fn rows(&self) -> std::ops::Range<usize> {
         let n = self.space.len() - 2;

@@ -152,7 +152,7 @@ impl Uses {
 
     fn visit(&mut self, graph: &Graph, group: &Group, node: NodeId, at: &[Affine]) {
         let at = canonical(at, &group.space);
-        if group.nodes.contains(&node) {
+        if group.has(graph, node, &at) {
             return;
         }
         let dims = &graph.ty(node).dims;

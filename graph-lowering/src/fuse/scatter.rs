@@ -49,8 +49,8 @@ impl Emit<'_> {
         let count = self.b.reduce(ReduceOp::Sum, ones, numbers)?;
         let count = self.b.reshape(count, Shape::new(vec![]))?;
 
-        let (_, carried) = self.b.begin_for(lo, count, one, &[sum, last])?;
-        let (sum, last) = (carried[0], carried[1]);
+        let (_, carried) = self.b.begin_for(lo, count, one, &[last, sum])?;
+        let (last, sum) = (carried[0], carried[1]);
         let later = self.b.compare(Cmp::Gt, place, last)?;
         let left = self.b.binary(BinaryOp::And, mine, later)?;
         let none = self.b.const_i64(DType::I32, i32::MAX.into())?;
@@ -61,7 +61,7 @@ impl Emit<'_> {
         let update = self.value(*updates, update_at)?;
         let update = self.b.cast(update, dtype)?;
         let sum = self.b.binary(BinaryOp::Add, sum, update)?;
-        let sum = self.b.end_for(&[sum, next])?[0];
+        let sum = self.b.end_for(&[next, sum])?[1];
         let sum = self.b.end_for(&[sum])?[0];
 
         (self.state, self.origin) = (outside, origin);

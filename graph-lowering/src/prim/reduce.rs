@@ -79,18 +79,32 @@ impl Reduce {
         matches!(self.op, ReduceOp::Sum | ReduceOp::Prod) && matches!(dtype, DType::F16 | DType::BF16)
     }
 
-    /// How many parts a reduction of long columns is split into, so that there are more programs than one for each few columns.
-    fn column_parts(&self, x: &TensorType) -> Option<usize> {
+    /// The extents that a reduction of long columns is seen in, and its first axis to be reduced there: parts of the rows, so that there
+    /// are more programs than one for each few columns. Only the last of the reduced dimensions is divided if that will do, since what
+    /// was computed in the others' extents can then join.
+    fn column_parts(&self, x: &TensorType) -> Option<(Vec<usize>, usize)> {
         /// Rows of a part, and parts, from which on and to which it is worth it.
         const ROWS: usize = 128;
         const MOST: usize = 64;
-        let leading = self.axes.len() < x.rank() && self.axes.iter().copied().eq(0..self.axes.len());
-        let rows: usize = x.dims[..self.axes.len()].iter().product();
-        let columns: usize = x.dims[self.axes.len()..].iter().product();
+        let count = self.axes.len();
+        let leading = count > 0 && count < x.rank() && self.axes.iter().copied().eq(0..count);
+        let rows: usize = x.dims[..count].iter().product();
+        let columns: usize = x.dims[count..].iter().product();
         if !leading || columns < 2 || rows < 8 * ROWS {
             return None;
         }
-        (2..=MOST.min(rows / ROWS)).rev().find(|p| rows.is_multiple_of(*p))
+        let divided = |outer: usize, last: usize| {
+            let most = (MOST / outer).min(last / ROWS).max(1);
+            (1..=most).rev().find(|p| last.is_multiple_of(*p) && outer * p > 1)
+        };
+        let (last, outer) = (x.dims[count - 1], rows / x.dims[count - 1]);
+        let (before, parts, length) = match divided(outer, last).filter(|_| outer <= MOST) {
+            Some(p) => (&x.dims[..count - 1], p, last / p),
+            None => (&x.dims[..0], divided(1, rows)?, rows / divided(1, rows)?),
+        };
+        let dims = [before, &[parts, length], &x.dims[count..]].concat();
+        // The verifier's limit on dimensions.
+        (dims.len() <= tilewright_runtime::MAX_RANK).then_some((dims, before.len() + 1))
     }
 }
 
@@ -192,12 +206,11 @@ impl Primitive for Reduce {
         if !self.is_split(x.ty()) {
             return None;
         }
-        if let Some(parts) = self.column_parts(x.ty()) {
-            let wide = if self.rounds(x.dtype()) { x.cast(DType::F32) } else { x.clone() };
-            let (dims, count) = (x.dims(), self.axes.len());
-            let rows: usize = dims[..count].iter().product();
-            let split = wide.reshape(&[&[parts, rows / parts][..], &dims[count..]].concat());
-            return Some(split.reduce_strict(self.op, &[1]).reduce_strict(self.op, &[0]).cast(x.dtype()));
+        if let Some((dims, axis)) = self.column_parts(x.ty()) {
+            let split = x.reshape(&dims);
+            let wide = if self.rounds(x.dtype()) { split.cast(DType::F32) } else { split };
+            let parts = wide.reduce_strict(self.op, &[axis]);
+            return Some(parts.reduce_strict(self.op, &(0..axis).collect::<Vec<_>>()).cast(x.dtype()));
         }
         let (dims, n) = (x.dims(), x.elements());
         let last = dims.len() - 1;

@@ -139,6 +139,11 @@ fn long_columns_are_shared_by_several_programs() {
         // A tile of this device holds all of the smaller ones.
         assert!(dims[0] < 4096 || e.groups.iter().any(|g| g.programs > 16), "{e}");
     }
+    // What is added is computed where it is added, also if its rows have several dimensions.
+    let x = (noise(3, &[8, 512, 6]), noise(4, &[8, 512, 6]).cast(DType::BF16));
+    let f = |(x, y): &(Tensor, Tensor)| ((x * 2.0).sum(&[0, 1]), y.cast(DType::F32).exp().sum(&[0, 1]));
+    let (_, e) = everywhere("long columns of what is computed", f, &x, 1e-3);
+    assert_eq!(e.kernels, 4, "{e}");
     // Halves are rounded once.
     let x = (noise(2, &[4096, 3]) + 1.0).cast(DType::BF16);
     everywhere("long columns of halves", |x: &Tensor| x.sum(&[0]), &x, 1e-2);
@@ -190,6 +195,17 @@ fn what_is_cheap_to_compute_again_is_not_stored() {
     };
     let (_, e) = everywhere("gradient of a norm", f, &x, 1e-4);
     assert!(e.bytes <= 5 * one, "{} bytes\n{e}", e.bytes);
+}
+
+#[test]
+fn what_is_computed_again_elsewhere_keeps_its_place() {
+    // The kernel of the last product merges that of `y`, and another that computed a part of `y` again.
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        (&z + y.narrow(0, 1, 2)) * z
+    };
+    everywhere("a part computed again", f, &noise(1, &[2]), 1e-6);
 }
 
 #[test]
