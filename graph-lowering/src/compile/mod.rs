@@ -261,7 +261,7 @@ where
     /// values are read.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let entry = self.last().filter(|e| e.program.is_some());
-        let entry = entry.ok_or_else(|| Error::NotCaptured { loc: self.loc })?;
+        let entry = entry.ok_or(Error::NotCaptured { loc: self.loc })?;
         saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
     }
 

@@ -185,7 +185,7 @@ impl Executable {
         self.results = self.plan.outputs.iter().map(|&root| home(root)).collect::<Result<_>>()?;
         for (&node, &word) in &self.plan.fills {
             let Some(&home) = homes.get(&node) else { continue };
-            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, &[1]), |_| word);
+            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, [1]), |_| word);
             let byte = element.bytes().first().copied().filter(|b| element.bytes().iter().all(|x| x == b));
             if graph.ty(node).bytes() > 0 {
                 self.fills.push(Fill { node, home, byte, word });

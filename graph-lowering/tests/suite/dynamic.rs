@@ -129,7 +129,7 @@ fn every_extent_works_for_all_that_depends_on_it() {
         let (n, m) = (x.dims()[0], x.dims()[1]);
         let table = x.embedding(i) * 2.0;
         let causal = Tensor::iota(DType::I32, &[n, n], 0).ge(Tensor::iota(DType::I32, &[n, n], 1));
-        let square = causal.where_(&x.matmul(&x.transpose()), -1.0).softmax(1);
+        let square = causal.where_(x.matmul(&x.transpose()), -1.0).softmax(1);
         let longer = Tensor::cat(&[x, &x.exp()], 0).pad(&[1, 0], &[0, 2], 0.5);
         let places = Tensor::iota(DType::F32, &[2 * n, m], 0).narrow(0, n, 2 * n).reshape(&[n * m]);
         let means = (x.mean(&[0]), x.mean(&[1]), x.var(&[0, 1], 1), x.argmax(0), x.cumsum(0));
