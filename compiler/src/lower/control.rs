@@ -108,7 +108,7 @@ impl Lowering<'_> {
         let zero = self.b.iconst(ty, 0);
         let mut inits = vec![zero, lo];
         inits.extend(self.flatten(&data.operands[3..], &layouts)?);
-        let held = self.hold_operands(body)?;
+        self.hold_operands(body)?;
 
         let before = self.hazards.clone();
         self.enter_loop(&[body]);
@@ -127,7 +127,6 @@ impl Lowering<'_> {
         let results = self.b.end_loop(&next);
         // No round may have run, and so none of the barriers in it.
         self.hazards.merge(before);
-        self.release_operands(held);
         self.unflatten(&data.results, &layouts, &results[2..]);
         Ok(())
     }

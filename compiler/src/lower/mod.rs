@@ -21,6 +21,7 @@ mod reduce;
 mod shared;
 mod values;
 mod view;
+mod wgmma;
 
 pub mod half;
 pub mod math;
@@ -53,8 +54,12 @@ struct Lowering<'a> {
     scopes: Vec<Scope>,
     hazards: Hazards,
     shared: SharedPool,
-    /// Loads of the loop being lowered that lie in shared memory already.
+    /// Operands of dots that lie in shared memory already: loads that ran ahead, and what loops do not change.
     staged: HashMap<Value, Staged>,
+    /// Of those: what loops of the open regions do not change.
+    held: Vec<Value>,
+    /// Products of four warps that the loop around them waits for, one round later.
+    in_flight: HashSet<OpId>,
 }
 
 /// Lowers a function.
@@ -75,6 +80,8 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         hazards: Hazards::default(),
         shared: SharedPool::default(),
         staged: HashMap::new(),
+        in_flight: HashSet::new(),
+        held: Vec::new(),
     };
     l.params();
     l.region_ops(func.body)?;
@@ -171,9 +178,11 @@ impl Lowering<'_> {
     }
 
     fn region_ops(&mut self, region: Region) -> Result<()> {
+        let held = self.held.len();
         for &op in &self.func.regions[region].ops {
             self.op(op)?;
         }
+        self.release_operands(held);
         Ok(())
     }
 

@@ -225,6 +225,7 @@ where
     pub fn explain(&self) -> Explanation {
         let state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut explanation = state.explanation.clone();
+        // Sources and IR are written out only for those who ask: a first call has no use for them.
         if let Some(program) = state.entries.iter().rev().find_map(|e| e.program.as_ref()) {
             program.explain(&mut explanation);
         }

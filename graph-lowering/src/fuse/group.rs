@@ -139,11 +139,27 @@ pub(super) fn canonical(at: &[Affine], space: &[usize]) -> Vec<Affine> {
     at.iter().map(one).collect()
 }
 
+/// Longest reduced extents kept in one tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Of rows, whose elements lie next to each other.
+    pub row: usize,
+    /// Of columns: each element is in another row of memory, so a tile has several columns.
+    pub column: usize,
+}
+
+impl Limits {
+    fn of(self, space: &[usize], axes: &[usize]) -> usize {
+        let last = space.iter().rposition(|&d| d != 1);
+        if last.is_some_and(|l| axes.contains(&l)) { self.row } else { self.column }
+    }
+}
+
 struct Planner<'g> {
     graph: &'g Graph,
     fusion: bool,
     /// Longest reduced extent kept in one tile.
-    row_limit: usize,
+    limits: Limits,
     users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
@@ -160,11 +176,11 @@ struct Planner<'g> {
 ///
 /// # Errors
 /// A broken invariant, in words.
-pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, String> {
+pub fn plan(graph: &Graph, fusion: bool, limits: Limits) -> Result<Plan, String> {
     let mut p = Planner {
         graph,
         fusion,
-        row_limit,
+        limits,
         users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
         anew: if fusion { anew(graph) } else { vec![false; graph.nodes.len()] },
@@ -344,7 +360,7 @@ impl<'g> Planner<'g> {
                 return Err("it reduces along other axes".into());
             }
             let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
-            group.looped |= rows > self.row_limit;
+            group.looped |= rows > self.limits.of(&group.space, &axes);
             group.reduced = axes;
         }
         let at = group.place(&self.graph.ty(node).dims).ok_or("its extents are others")?;
@@ -487,7 +503,7 @@ impl<'g> Planner<'g> {
         if let Some((operand, axes)) = reduction(self.graph, node) {
             group.space = self.graph.ty(operand).dims.clone();
             let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
-            group.looped = rows > self.row_limit;
+            group.looped = rows > self.limits.of(&group.space, &axes);
             group.reduced = axes;
         } else if data.op.class() == Class::Dot {
             group = self.dot_group(node);

@@ -179,7 +179,13 @@ impl Loaded for Kernel {
         let _turn = self.queue.enter();
         // SAFETY: the regions are parts of buffers that the caller borrows, initialised when they were allocated; the lock keeps
         // everyone else away.
-        unsafe { self.program.run(grid, args) }
+        unsafe { self.program.run(grid, args, None) }
+    }
+
+    fn launch_until(&self, _stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>, until: Instant) -> Result<()> {
+        let _turn = self.queue.enter();
+        // SAFETY: as in `launch`.
+        unsafe { self.program.run(grid, args, Some(until)) }
     }
 
     fn resources(&self) -> Resources {
@@ -204,7 +210,7 @@ impl RawEvent for Moment {
     }
 
     fn elapsed_ms(&self, later: &dyn RawEvent) -> Result<f64> {
-        let later = later.as_any().downcast_ref::<Moment>().expect("events of one device are of one kind");
+        let later = later.own::<Moment>();
         let forward = later.0.checked_duration_since(self.0).map(|d| d.as_secs_f64());
         let seconds = forward.unwrap_or_else(|| -self.0.duration_since(later.0).as_secs_f64());
         Ok(seconds * 1e3)
