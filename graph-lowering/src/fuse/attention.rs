@@ -121,7 +121,9 @@ impl Attention {
         let width = q.dims[3].max(v.dims[3]);
         let kind = device.info().kind;
         let config = match &main.op {
-            Op::AttentionGrad(_) => AttentionConfig::backward(kind, q.dtype, q.dims[2], k.dims[2], width),
+            Op::AttentionGrad(g) => {
+                AttentionConfig::backward(kind, q.dtype, q.dims[2], k.dims[2], width, g.of != Of::Query)
+            }
             _ => AttentionConfig::heuristic(kind, q.dtype, q.dims[2], k.dims[2], width),
         };
         let mut params = Vec::new();

@@ -467,7 +467,19 @@ impl<'g> Planner<'g> {
         if group.reduced.is_empty() {
             group.reduced = y.reduced.clone();
         }
-        (group.leaves.len() <= MAX_READS).then_some(group)
+        (group.leaves.len() <= MAX_READS && self.finds_members_in_place(&group)).then_some(group)
+    }
+
+    /// Does every node find the others of its group at its own coordinates? One group may compute anew, at other coordinates, what
+    /// is a member of the other.
+    fn finds_members_in_place(&self, group: &Group) -> bool {
+        group.nodes.iter().all(|&node| {
+            let Some(reads) = self.reads_of(node, group) else { return false };
+            reads.iter().filter(|r| group.nodes.contains(&r.node)).all(|r| {
+                let dims = &self.graph.ty(r.node).dims;
+                r.dims == *dims && group.place(dims).is_some_and(|place| place == r.at)
+            })
+        })
     }
 
     /// A group for one node.
