@@ -1,4 +1,5 @@
-//! A first look at Tilewright: three kernels on the best device present, checked against the host.
+//! A first look at Tilewright: three kernels on the best device present, checked against the host; then the autotuner, and the
+//! graph compiler.
 //!
 //! ```sh
 //! cargo run --release --example quickstart                       # the best device
@@ -9,9 +10,13 @@
 
 use clap::Parser;
 use std::error::Error;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tilewright::autotune::{self, Dims, How, Isolation, Problem, Settings, Store};
 use tilewright::dsl::*;
+use tilewright::graph::{Options, Tensor, compile};
 use tilewright::kernels::{self, reference};
-use tilewright::{Buffer, Device, DeviceKind, Launch};
+use tilewright::{Buffer, DType, Device, DeviceKind, Launch};
 
 /// `out = x + y`: each program adds `block` elements.
 #[kernel]
@@ -23,7 +28,7 @@ fn vector_add(x: In<f32, 1>, y: In<f32, 1>, out: Out<f32, 1>, #[comptime] block:
 }
 
 #[derive(Parser)]
-#[command(about = "Runs vector add, softmax and matmul, and checks them")]
+#[command(about = "Runs vector add, softmax and matmul and checks them, tunes the softmax, and compiles a small graph")]
 struct Args {
     /// The device: `cpu`, `cuda:0`, `vulkan:0`, `opencl:0`; by default the best there is.
     #[arg(long)]
@@ -116,7 +121,60 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             if right { "" } else { "  WRONG" }
         );
     }
-    if wrong { Err("a result is outside its tolerance".into()) } else { Ok(()) }
+    if wrong {
+        return Err("a result is outside its tolerance".into());
+    }
+    let store = tune_softmax(&dev, size)?;
+    show_record(&store)?;
+    compile_graph(&dev)
+}
+
+/// Tunes the library's softmax for one size. `kernels::tuned::softmax` takes the winner from the store that the environment names.
+fn tune_softmax(dev: &Device, size: Size) -> Result<Store, Box<dyn Error>> {
+    let softmax = kernels::tuned::all().into_iter().find(|k| k.name() == "softmax").ok_or("there is no softmax")?;
+    let (rows, columns) = size.pick((3, 100), (512, 1000), (16384, 4096));
+    let dims = Dims::new(softmax.dims(), &[rows, columns]).ok_or("softmax has rows and columns")?;
+    let problem = Problem { device: dev.clone(), dtype: DType::F32, dims, seed: 1 };
+    // Not among the user's own results, unless the environment names a store.
+    let store = match std::env::var_os("TILEWRIGHT_AUTOTUNE_DIR") {
+        Some(_) => Store::from_env(),
+        None => Store::at(std::env::temp_dir().join("tilewright-quickstart")),
+    };
+    let budget = Duration::from_millis(size.pick(200, 2000, 4000));
+    let settings = Settings { budget, ..Settings::default() };
+    let how = How { settings, isolation: Isolation::Never, ..How::default() };
+    let report = autotune::tune(softmax, &problem, &store, &how, &AtomicBool::new(false), &mut |_| {})?;
+    let (new, known) = (report.new.len(), report.summary.known);
+    println!(
+        "\ntuned softmax: {new} configurations tried, {known} known from before, stored in {}",
+        store.dir().display()
+    );
+    Ok(store)
+}
+
+/// As the command does: `autotune --store DIR show softmax`.
+fn show_record(store: &Store) -> Result<(), Box<dyn Error>> {
+    let command = ["autotune", "--store", &store.dir().to_string_lossy(), "show", "softmax"].map(String::from);
+    match autotune::cli::run(command, &mut std::io::stdout(), &mut std::io::stderr()) {
+        autotune::cli::Exit::Done => Ok(()),
+        other => Err(format!("the record cannot be shown: {other:?}").into()),
+    }
+}
+
+/// Two lines of tensors become one kernel.
+fn compile_graph(dev: &Device) -> Result<(), Box<dyn Error>> {
+    let scaled = |(x, w): &(Tensor, Tensor)| {
+        let y = x.silu() * w;
+        &y / y.abs().max(&[1])
+    };
+    let compiled = compile(scaled, Options::new().device(dev.name()))?;
+    let x = Tensor::new(&noise(6, 3 * 100), &[3, 100]);
+    let y = compiled.call(&(x.clone(), x))?;
+    println!("\ncompiled a graph of {:?} to {} kernel:", y.dims(), compiled.explain().kernels);
+    for group in &compiled.explain().groups {
+        println!("{}", group.source);
+    }
+    Ok(())
 }
 
 fn add_rows(dev: &Device, size: Size, show: bool) -> Result<Row, Box<dyn Error>> {

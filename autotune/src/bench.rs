@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 use tilewright_compiler::dsl::{KernelDef, Specialization};
 use tilewright_runtime::{CompiledKernel, Device, Error, Launch, Prepared, Result};
 
@@ -67,6 +68,9 @@ pub trait Bench {
     fn policy(&self) -> CachePolicy;
 }
 
+/// How many times longer than the reference's first run a launch may take, if that is more than the limit.
+pub const PATIENCE: u32 = 5;
+
 /// Makes a launch of a configuration.
 pub type Source<'s, 'a> = dyn Fn(&Config) -> Result<Launch<'a>> + 's;
 
@@ -81,11 +85,13 @@ pub struct Local<'s, 'a> {
     ready: HashMap<Config, Prepared>,
     reference: Option<Reference>,
     tolerance: Option<f64>,
+    limit: Duration,
     lost: bool,
 }
 
 impl<'s, 'a> Local<'s, 'a> {
-    /// A bench for launches that `source` makes; `first` is any configuration it accepts.
+    /// A bench for launches that `source` makes; `first` is any configuration it accepts. A launch that takes longer than `limit`
+    /// has failed; on devices that cannot end it, nothing more can be run here.
     ///
     /// # Errors
     /// If the launch cannot be made, or what it writes cannot be saved.
@@ -94,13 +100,14 @@ impl<'s, 'a> Local<'s, 'a> {
         first: &Config,
         policy: CachePolicy,
         tolerance: Option<f64>,
+        limit: Duration,
     ) -> Result<Self> {
         let launch = source(first)?;
         let device = launch.target()?;
         let outputs = Outputs::save(&launch)?;
         let clock = Clock::new(&device, policy);
         let ready = HashMap::new();
-        Ok(Self { device, source, outputs, clock, ready, reference: None, tolerance, lost: false })
+        Ok(Self { device, source, outputs, clock, ready, reference: None, tolerance, limit, lost: false })
     }
 
     fn prepared(&mut self, config: &Config) -> Result<&Prepared> {
@@ -113,14 +120,17 @@ impl<'s, 'a> Local<'s, 'a> {
 
     fn run(&mut self, config: &Config, poison: u8) -> Result<Vec<Vec<u8>>> {
         self.outputs.ready(poison)?;
-        self.prepared(config)?.launch()?;
+        let limit = self.limit;
+        self.prepared(config)?.launch_within(limit)?;
         self.device.synchronize()?;
         self.outputs.read()
     }
 
     fn fact<T>(&mut self, result: Result<T>) -> Result<T, Failure> {
         result.map_err(|e| {
-            self.lost |= matches!(e, Error::DeviceLost { .. });
+            // After a launch that cannot be ended every call says so.
+            let gone = |e: &Error| matches!(e, Error::DeviceLost { .. });
+            self.lost |= gone(&e) || self.device.synchronize().is_err_and(|e| gone(&e));
             Failure::of(&e)
         })
     }
@@ -156,11 +166,14 @@ impl Bench for Local<'_, '_> {
 
     fn reference(&mut self, config: &Config) -> Result<(), Failure> {
         let mut run = || {
+            let start = Instant::now();
             let first = self.run(config, POISONS[0])?;
-            Ok((first, self.run(config, POISONS[1])?))
+            let took = start.elapsed();
+            Ok((first, self.run(config, POISONS[1])?, took))
         };
         let both = run();
-        let (first, second) = self.fact(both)?;
+        let (first, second, took) = self.fact(both)?;
+        self.limit = self.limit.max(took * PATIENCE);
         self.reference = Some(Reference::new(&self.outputs, first, &second, self.tolerance));
         Ok(())
     }
@@ -176,7 +189,7 @@ impl Bench for Local<'_, '_> {
     fn sample(&mut self, config: &Config, runs: usize) -> Result<Vec<f64>, Failure> {
         let result = self.prepared(config).map(drop);
         self.fact(result)?;
-        let result = self.clock.time(&self.ready[config], &self.outputs, runs);
+        let result = self.clock.time(&self.ready[config], &self.outputs, runs, self.limit);
         self.fact(result)
     }
 
@@ -209,7 +222,7 @@ fn guarded_failure<T>(f: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
 }
 
 fn compile_one(launch: &Launch<'_>, device: &Device) -> Result<Facts, Failure> {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let fail = |e: tilewright_compiler::Error| Failure::of(&Error::Compile(e));
     let func = launch.def().build(&Specialization::general()).map_err(fail)?;
     if let Some(caps) = device.caps() {

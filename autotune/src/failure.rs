@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 use tilewright_compiler::Error as CompileError;
 use tilewright_runtime::Error;
 
@@ -47,6 +48,9 @@ pub struct Failure {
     pub kind: FailureKind,
     /// What happened.
     pub message: String,
+    /// For [`FailureKind::Timeout`]: the time it was given, in milliseconds. With more it may be tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ms: Option<u64>,
 }
 
 impl Failure {
@@ -60,12 +64,21 @@ impl Failure {
             message.truncate(end);
             message.push_str(" ...");
         }
-        Self { kind, message }
+        Self { kind, message, limit_ms: None }
+    }
+
+    /// That something did not end within a time.
+    pub fn timeout(limit: Duration, message: impl Into<String>) -> Self {
+        let limit_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        Self { limit_ms, ..Self::new(FailureKind::Timeout, message) }
     }
 
     /// The failure that an error of a compilation or a launch is.
     pub fn of(error: &Error) -> Self {
         let text = error.to_string();
+        if let Error::TimedOut { limit, .. } = error {
+            return Self::timeout(*limit, text);
+        }
         let kind = match error {
             Error::Compile(CompileError::Execution { .. }) => FailureKind::Launch,
             Error::Compile(CompileError::Unsupported { what, .. }) if what.contains("bytes of shared memory") => {

@@ -50,6 +50,7 @@ pub mod worker;
 pub use config::{Config, Value};
 pub use key::{Bucket, Dims, Key};
 pub use mode::Mode;
+pub use search::{Search, Searcher};
 pub use session::Settings;
 pub use space::Space;
 pub use store::Store;

@@ -2,6 +2,7 @@
 
 use crate::outputs::Outputs;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use tilewright_runtime::{Buffer, Device, Prepared, Result};
 
 /// What a launch finds in the device's cache.
@@ -46,23 +47,19 @@ impl Clock {
         if self.flush.is_some() { CachePolicy::Cold } else { CachePolicy::Warm }
     }
 
-    /// Times `runs` launches, in microseconds. What they read and write is put back before each.
+    /// Times `runs` launches of at most `limit` each, in microseconds. What they read and write is put back before each.
     ///
     /// # Errors
     /// What the driver says, faults of the kernel among it.
-    pub fn time(&self, kernel: &Prepared, outputs: &Outputs, runs: usize) -> Result<Vec<f64>> {
-        let stream = self.device.default_stream();
+    pub fn time(&self, kernel: &Prepared, outputs: &Outputs, runs: usize, limit: Duration) -> Result<Vec<f64>> {
         let mut times = Vec::with_capacity(runs);
         for _ in 0..runs {
             outputs.rewind()?;
             if let Some(flush) = &self.flush {
                 flush.memory().fill_range(0, FLUSH_BYTES as u64, 0)?;
             }
-            let start = stream.record()?;
-            kernel.launch()?;
-            let end = stream.record()?;
             // A clock too coarse to see the launch gives 0; no launch takes less than nothing.
-            times.push((start.elapsed_ms(&end)? * 1e3).max(0.0));
+            times.push((kernel.time_within(limit)? * 1e3).max(0.0));
         }
         self.device.synchronize()?;
         Ok(times)

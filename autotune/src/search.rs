@@ -1,40 +1,138 @@
 //! In which order configurations are tried: what a budget does not reach is not tried.
+//!
+//! A [`Searcher`] is asked for the next configuration and told what came of each. The session asks for several at a time, so that
+//! they are compiled in parallel: a searcher that waits for an answer before it goes on says so by giving none for now.
+//!
+//! ```
+//! use tilewright_autotune::search::{Outcome, Search, Searcher};
+//! use tilewright_autotune::{Config, Settings};
+//!
+//! /// Tries every other configuration, and their neighbours while they get faster.
+//! struct Climb {
+//!     coarse: Vec<usize>,
+//!     best: Option<(f64, usize)>,
+//!     near: Vec<usize>,
+//! }
+//!
+//! impl Searcher for Climb {
+//!     fn ask(&mut self, _candidates: &[Config]) -> Option<usize> {
+//!         self.near.pop().or_else(|| self.coarse.pop())
+//!     }
+//!
+//!     fn tell(&mut self, candidate: usize, _config: &Config, outcome: Outcome) {
+//!         if let Outcome::Time(us) = outcome
+//!             && self.best.is_none_or(|(best, _)| us < best)
+//!         {
+//!             self.best = Some((us, candidate));
+//!             self.near = vec![candidate + 1, candidate.saturating_sub(1)];
+//!         }
+//!     }
+//! }
+//!
+//! let climb = Search::custom("climb", |candidates, _seed| {
+//!     Box::new(Climb { coarse: (0..candidates.len()).step_by(2).collect(), best: None, near: Vec::new() })
+//! });
+//! let settings = Settings { search: climb, ..Settings::default() };
+//! assert_eq!(settings.search.name(), "climb");
+//! ```
 
 use crate::config::Config;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-/// Chooses the next configurations.
-pub trait Searcher {
-    /// The next configuration to try, as an index into the candidates; `None` when there is nothing left that is worth it.
-    /// `tried` holds all that was tried, with the median in microseconds, or `None` if it failed.
-    fn next(&mut self, candidates: &[Config], tried: &[(usize, Option<f64>)]) -> Option<usize>;
+/// What came of a configuration.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Outcome {
+    /// It is right; the median of the first samples, in microseconds.
+    Time(f64),
+    /// It is the same code as one that was tried before.
+    Same,
+    /// It cannot be used.
+    Failed,
 }
 
-/// The searches there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Search {
-    /// Exhaustive in small spaces, random in large ones, where the budget may end before the space.
-    #[default]
-    Auto,
-    /// All, in the order of the space.
-    Exhaustive,
-    /// All, in random order.
-    Random,
+/// Chooses the next configurations of one session.
+pub trait Searcher {
+    /// The next configuration to try, as an index into the candidates, which are the same at each call. One that was handed out
+    /// before, or that does not exist, is passed over and another is asked for, as often as there are candidates. `None` when nothing more
+    /// is worth a try, or nothing before the next [`Searcher::tell`]: the session ends when there is none left to tell of.
+    fn ask(&mut self, candidates: &[Config]) -> Option<usize>;
+
+    /// What came of a configuration. The reference is told of too, though nobody asked for it: the session tries it first.
+    fn tell(&mut self, candidate: usize, config: &Config, outcome: Outcome) {
+        let _ = (candidate, config, outcome);
+    }
+}
+
+/// Makes a searcher for candidates and a seed.
+type Make = dyn Fn(&[Config], u64) -> Box<dyn Searcher> + Send + Sync;
+
+/// A way to search.
+#[derive(Clone)]
+pub struct Search {
+    name: &'static str,
+    make: Arc<Make>,
 }
 
 /// Spaces up to this size are searched in their own order: their writers put the likely ones first.
 const SMALL: usize = 64;
 
 impl Search {
-    /// The searcher for this many candidates.
-    pub fn searcher(self, candidates: usize, seed: u64) -> Box<dyn Searcher> {
-        match self {
-            Search::Exhaustive => Box::new(InOrder::exhaustive(candidates)),
-            Search::Random => Box::new(InOrder::random(candidates, seed)),
-            Search::Auto if candidates <= SMALL => Box::new(InOrder::exhaustive(candidates)),
-            Search::Auto => Box::new(InOrder::random(candidates, seed)),
-        }
+    /// The names of those that are built in.
+    pub const NAMES: [&'static str; 3] = ["auto", "exhaustive", "random"];
+
+    /// A way of your own: `make` gets the candidates and the seed, once for each session.
+    pub fn custom(
+        name: &'static str,
+        make: impl Fn(&[Config], u64) -> Box<dyn Searcher> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, make: Arc::new(make) }
+    }
+
+    /// Exhaustive in small spaces, random in large ones, where the budget may end before the space. The default.
+    pub fn auto() -> Self {
+        Self::custom("auto", |c, seed| {
+            Box::new(if c.len() <= SMALL { InOrder::exhaustive(c.len()) } else { InOrder::random(c.len(), seed) })
+        })
+    }
+
+    /// All, in the order of the space.
+    pub fn exhaustive() -> Self {
+        Self::custom("exhaustive", |c, _| Box::new(InOrder::exhaustive(c.len())))
+    }
+
+    /// All, in random order.
+    pub fn random() -> Self {
+        Self::custom("random", |c, seed| Box::new(InOrder::random(c.len(), seed)))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The searcher for these candidates.
+    pub fn searcher(&self, candidates: &[Config], seed: u64) -> Box<dyn Searcher> {
+        (self.make)(candidates, seed)
+    }
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self::auto()
+    }
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Search({})", self.name)
+    }
+}
+
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
@@ -43,21 +141,11 @@ impl FromStr for Search {
 
     fn from_str(s: &str) -> Result<Self, String> {
         match s {
-            "auto" => Ok(Search::Auto),
-            "exhaustive" => Ok(Search::Exhaustive),
-            "random" => Ok(Search::Random),
-            _ => Err(format!("no search is called `{s}`; there are auto, exhaustive and random")),
+            "auto" => Ok(Self::auto()),
+            "exhaustive" => Ok(Self::exhaustive()),
+            "random" => Ok(Self::random()),
+            _ => Err(format!("no search is called `{s}`; there are {}", Self::NAMES.join(", "))),
         }
-    }
-}
-
-impl fmt::Display for Search {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Search::Auto => "auto",
-            Search::Exhaustive => "exhaustive",
-            Search::Random => "random",
-        })
     }
 }
 
@@ -83,7 +171,7 @@ impl InOrder {
 }
 
 impl Searcher for InOrder {
-    fn next(&mut self, _candidates: &[Config], _tried: &[(usize, Option<f64>)]) -> Option<usize> {
+    fn ask(&mut self, _candidates: &[Config]) -> Option<usize> {
         self.0.pop()
     }
 }
@@ -94,22 +182,21 @@ mod tests {
 
     #[test]
     fn every_search_visits_all_once() {
-        for search in [Search::Auto, Search::Exhaustive, Search::Random] {
+        let candidates: Vec<Config> = (0..100).map(|i| Config::new().with("i", i)).collect();
+        for name in Search::NAMES {
+            let search: Search = name.parse().unwrap();
+            assert_eq!(search.to_string(), name);
             let all = |seed| {
-                let mut s = search.searcher(100, seed);
-                let mut seen = Vec::new();
-                while let Some(i) = s.next(&[], &[]) {
-                    seen.push(i);
-                }
-                seen
+                let mut s = search.searcher(&candidates, seed);
+                std::iter::from_fn(|| s.ask(&candidates)).collect::<Vec<_>>()
             };
             let (a, b) = (all(1), all(2));
             assert_eq!(a, all(1), "the same seed, the same order");
-            assert_eq!(a == b, search == Search::Exhaustive);
+            assert_eq!(a == b, name == "exhaustive");
             let mut sorted = a;
             sorted.sort_unstable();
             assert_eq!(sorted, (0..100).collect::<Vec<_>>());
-            assert_eq!(search.to_string().parse(), Ok(search));
         }
+        assert!("greedy".parse::<Search>().unwrap_err().contains("there are auto, exhaustive, random"));
     }
 }

@@ -11,16 +11,27 @@ use crate::failure::{Failure, FailureKind};
 use crate::measure::{median, quantile, runs_for};
 use crate::record::{Entry, Outcome, Record, Timing, now};
 use crate::runoff;
-use crate::search::Search;
+use crate::search::{self, Search};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tilewright_runtime::{Device, DeviceKind};
+
+/// How long a launch may take where it can be ended: on the CPU device, and in worker processes. A driver may compile the kernel in its
+/// first launch.
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// How long a launch may take where it cannot be ended.
+pub const LAST_RESORT: Duration = Duration::from_secs(60);
 
 /// How to tune.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How long it may take, roughly: what has begun is finished.
     pub budget: Duration,
+    /// How long one launch of a candidate may take, or one step of it in a worker process. Five times the reference's first run
+    /// if that is more. What takes longer has failed. By default [`LIMIT`], or [`LAST_RESORT`] where the device is lost with such
+    /// a launch.
+    pub limit: Option<Duration>,
     /// In which order candidates are tried.
     pub search: Search,
     /// For random orders and inputs.
@@ -31,8 +42,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: Duration::from_secs(30), search: Search::Auto, seed: 1, force: false }
+        Self { budget: Duration::from_secs(30), limit: None, search: Search::auto(), seed: 1, force: false }
     }
+}
+
+/// How long a launch in this process may take on a device if nobody says.
+pub(crate) fn limit_on(device: &Device) -> Duration {
+    if device.info().kind == DeviceKind::Cpu { LIMIT } else { LAST_RESORT }
 }
 
 /// What goes on, for a progress bar.
@@ -71,6 +87,8 @@ pub struct Summary {
     pub hopeless: Option<Failure>,
     /// Why the session ended early, if no configuration is to blame.
     pub broken: Option<Failure>,
+    /// Has the device been lost to a candidate, in this very process? Then the rest could not be tried.
+    pub lost: bool,
     /// Finalists of the run-off.
     pub finalists: usize,
 }
@@ -106,7 +124,12 @@ struct Live {
 impl Session<'_> {
     /// Candidates without a result; all of them under `force`.
     pub fn open(&self) -> Vec<Config> {
-        let known = |c: &Config| self.record.entry(c).is_some();
+        let limit = self.settings.limit.map_or(0, |l| u64::try_from(l.as_millis()).unwrap_or(u64::MAX));
+        let known = |c: &Config| match self.record.entry(c).map(|e| &e.outcome) {
+            // With more time it may end, if more is given on purpose.
+            Some(Outcome::Failed(f)) => f.limit_ms.is_none_or(|given| given >= limit),
+            other => other.is_some(),
+        };
         self.candidates.iter().filter(|c| self.settings.force || !known(c)).cloned().collect()
     }
 
@@ -147,8 +170,8 @@ impl Session<'_> {
         summary.reference = Some(reference.clone());
 
         // Compile, check, and time roughly, batch by batch; the reference first, for it is the heuristic's choice.
-        let mut searcher = self.settings.search.searcher(open.len(), self.settings.seed);
-        let mut tried: Vec<(usize, Option<f64>)> = Vec::new();
+        let mut searcher = self.settings.search.searcher(&open, self.settings.seed);
+        let mut tried = false;
         let first = open.iter().position(|c| *c == reference);
         let mut queue: Vec<usize> = first.into_iter().collect();
         let mut handed_out = vec![false; open.len()];
@@ -156,14 +179,22 @@ impl Session<'_> {
         let batch = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).min(16);
         let mut done = summary.failed;
         loop {
-            while queue.len() < batch {
-                let Some(i) = searcher.next(&open, &tried) else { break };
-                if i < open.len() && !std::mem::replace(&mut handed_out[i], true) && !refused.contains(&open[i]) {
+            let mut idle = 0;
+            while queue.len() < batch && idle <= open.len() {
+                let Some(i) = searcher.ask(&open) else { break };
+                // A searcher that has nothing new to say is not asked for ever.
+                idle += 1;
+                if i >= open.len() || std::mem::replace(&mut handed_out[i], true) {
+                    continue;
+                }
+                if refused.contains(&open[i]) {
+                    searcher.tell(i, &open[i], search::Outcome::Failed);
+                } else {
                     queue.push(i);
+                    idle = 0;
                 }
             }
-            if queue.is_empty() || stopped() || !bench.usable() || (Instant::now() >= until_search && !tried.is_empty())
-            {
+            if queue.is_empty() || stopped() || !bench.usable() || (Instant::now() >= until_search && tried) {
                 break;
             }
             tell(done, "compile", &live);
@@ -176,7 +207,7 @@ impl Session<'_> {
                 if bench.broken().is_some() {
                     break;
                 }
-                if result.is_ok() && (stopped() || !bench.usable() || (Instant::now() >= until && !tried.is_empty())) {
+                if result.is_ok() && (stopped() || !bench.usable() || (Instant::now() >= until && tried)) {
                     break;
                 }
                 tell(done, "check", &live);
@@ -187,18 +218,25 @@ impl Session<'_> {
                 }
                 left -= 1;
                 done += 1;
+                tried = true;
                 match tried_one {
                     Ok(l) => {
-                        tried.push((i, Some(median(&l.samples))));
+                        searcher.tell(i, config, search::Outcome::Time(median(&l.samples)));
                         new.push(self.timing_entry(&l, bench));
                         live.push(l);
                     }
                     Err(entry) => {
-                        tried.push((i, None));
-                        match &entry.outcome {
-                            Outcome::SameAs(_) => summary.same += 1,
-                            _ => summary.failed += 1,
-                        }
+                        let outcome = match &entry.outcome {
+                            Outcome::SameAs(_) => {
+                                summary.same += 1;
+                                search::Outcome::Same
+                            }
+                            _ => {
+                                summary.failed += 1;
+                                search::Outcome::Failed
+                            }
+                        };
+                        searcher.tell(i, config, outcome);
                         new.push(*entry);
                     }
                 }
@@ -216,6 +254,7 @@ impl Session<'_> {
         self.rounds(bench, &mut live, until, &mut |live| tell(done, "measure", live), &mut summary);
         self.run_off(bench, &mut live, &mut |live| tell(done, "run-off", live), &mut summary);
         summary.interrupted = stopped();
+        summary.lost = !bench.usable() && bench.broken().is_none();
         summary.broken = bench.broken().cloned();
         let entries: Vec<Entry> =
             live.iter().filter(|l| !l.incumbent || l.finalist).map(|l| self.timing_entry(l, bench)).collect();
@@ -261,6 +300,7 @@ impl Session<'_> {
             }
         }
         summary.hopeless = first_failure;
+        summary.lost = !bench.usable() && summary.broken.is_none();
         summary.left_out = open.len().saturating_sub(summary.failed);
         None
     }

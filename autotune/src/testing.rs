@@ -59,9 +59,11 @@ fn faulty(x: In<f32, 1>, y: Out<f32, 1>, #[comptime] block: usize, #[comptime] f
     } else if fault == 3 {
         let mut n = x.dim(0);
         while n > 0 {
+            // Something to be seen from outside, so that no compiler leaves the loop out.
+            y.store([start], v * n.to::<f32>());
             n = n + 1 - 1;
         }
-        y.store([start], v);
+        y.store([start], v * n.to::<f32>());
     } else {
         y.store([start], v);
     }
@@ -171,7 +173,13 @@ pub fn fatal() -> &'static Tunable {
     &T
 }
 
-crate::register!(good, faults, fatal, transpose);
+/// One that hangs, between two that do not.
+pub fn hangs() -> &'static Tunable {
+    static T: LazyLock<Tunable> = LazyLock::new(|| tunable("hangs", &[256], &[0, HANG, WRONG]));
+    &T
+}
+
+crate::register!(good, faults, fatal, transpose, hangs);
 
 /// Set in worker processes of the tests.
 pub const WORKER_VARIABLE: &str = "TILEWRIGHT_TEST_AUTOTUNE_WORKER";

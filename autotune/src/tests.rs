@@ -97,6 +97,58 @@ fn too_much_shared_memory_is_a_recorded_fact() {
     }
 }
 
+#[test]
+fn a_searcher_of_ones_own_is_asked_and_told() {
+    use crate::search::{Outcome as Told, Search, Searcher};
+    use std::sync::{Arc, Mutex};
+    /// Asks for one at a time, from the last, and for nonsense in between; ends after the second.
+    struct Backwards {
+        waits: bool,
+        next: usize,
+        log: Arc<Mutex<Vec<(usize, Told)>>>,
+    }
+    impl Searcher for Backwards {
+        fn ask(&mut self, candidates: &[Config]) -> Option<usize> {
+            if self.waits || self.log.lock().unwrap().len() > 2 {
+                return None;
+            }
+            self.next = self.next.wrapping_sub(1);
+            self.waits = self.next < candidates.len();
+            Some(self.next)
+        }
+        fn tell(&mut self, candidate: usize, config: &Config, outcome: Told) {
+            assert!(config.get::<i64>("fault").is_ok());
+            self.waits = false;
+            self.log.lock().unwrap().push((candidate, outcome));
+        }
+    }
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let told = log.clone();
+    let search = Search::custom("backwards", move |candidates, _| {
+        Box::new(Backwards { waits: false, next: candidates.len() + 2, log: log.clone() })
+    });
+    let mut how = quick();
+    how.settings.search = search;
+    let dir = tempfile::tempdir().unwrap();
+    let report = run(testing::faults(), &Store::at(dir.path()), &how);
+    let told = told.lock().unwrap();
+    // First the reference, then from the end: one that panics, one that is refused.
+    assert_eq!(told.iter().map(|t| t.0).collect::<Vec<_>>(), [0, 4, 3], "{told:?}");
+    assert!(matches!(told[0].1, Told::Time(us) if us > 0.0) && told[1].1 == Told::Failed, "{told:?}");
+    assert_eq!((report.summary.measured, report.summary.failed, report.summary.left_out), (1, 2, 2));
+
+    /// Says the same for ever.
+    struct Stuck;
+    impl Searcher for Stuck {
+        fn ask(&mut self, _: &[Config]) -> Option<usize> {
+            Some(1)
+        }
+    }
+    how.settings.search = Search::custom("stuck", |_, _| Box::new(Stuck));
+    let report = run(testing::good(), &Store::at(dir.path()), &how);
+    assert_eq!((report.summary.measured, report.summary.left_out), (2, 1));
+}
+
 fn worker() -> Program {
     Program {
         path: std::env::current_exe().unwrap(),
@@ -119,7 +171,7 @@ fn workers_survive_what_ends_or_hangs_a_process() {
     let mut how = quick();
     how.isolation = Isolation::Always;
     how.program = Some(worker());
-    how.limit = Duration::from_secs(2);
+    how.settings.limit = Some(Duration::from_secs(2));
     how.settings.budget = Duration::from_secs(60);
     let report = run(testing::fatal(), &Store::at(dir.path()), &how);
     let r = &report.record;
@@ -127,6 +179,112 @@ fn workers_survive_what_ends_or_hangs_a_process() {
     assert_eq!(kind(r, EXIT), FailureKind::Crash);
     assert_eq!(kind(r, HANG), FailureKind::Timeout);
     assert_eq!(kind(r, WRONG), FailureKind::WrongResult);
+}
+
+/// A quick run on `device` in which one candidate hangs.
+fn with_a_hang(device: &str, isolation: Isolation, store: &Store) -> Report {
+    let mut how = quick();
+    how.isolation = isolation;
+    how.program = Some(worker());
+    // Drivers compile in the first launch, and tests run side by side.
+    how.settings.limit = Some(Duration::from_millis(if device == "cpu" { 700 } else { 8000 }));
+    how.settings.budget = Duration::from_secs(60);
+    // llvmpipe leaves a loop after 65,535 rounds: with as many programs as this that takes minutes.
+    let n = if device == "cpu" { 5000 } else { 1 << 22 };
+    let p = Problem { device: Device::open(device).unwrap(), ..problem(testing::hangs(), n) };
+    if device != "cpu" {
+        // So that the drivers' caches have what needs no time to end.
+        tune(testing::faults(), &p, store, &quick(), &AtomicBool::new(false), &mut |_| {}).unwrap();
+    }
+    let start = std::time::Instant::now();
+    let report = tune(testing::hangs(), &p, store, &how, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(100), "it took {:?}", start.elapsed());
+    assert!(matches!(outcome(&report.record, 0), Outcome::Measured(_)), "{report:?}");
+    assert_eq!(kind(&report.record, HANG), FailureKind::Timeout);
+    report
+}
+
+/// Does this machine have the device?
+fn there(device: &str) -> bool {
+    Device::list().iter().any(|d| d.name == device && d.unusable.is_none())
+}
+
+#[test]
+fn a_launch_that_hangs_on_the_cpu_is_ended_in_this_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    let report = with_a_hang("cpu", Isolation::Auto, &store);
+    assert_eq!(kind(&report.record, WRONG), FailureKind::WrongResult, "the next one is tried");
+    match outcome(&report.record, HANG) {
+        Outcome::Failed(f) => assert!(f.message.contains("this loop was still running"), "{}", f.message),
+        other => panic!("{other:?}"),
+    }
+    // Nothing is left that turns on: the device works as before.
+    assert_eq!(run(testing::good(), &store, &quick()).summary.measured, 3);
+    // It is known now, unless it is given more time.
+    let again = |limit| {
+        let mut how = quick();
+        how.settings.limit = Some(Duration::from_millis(limit));
+        run(testing::hangs(), &store, &how).new.len()
+    };
+    assert_eq!(again(700), 0);
+    assert_eq!(again(900), 1);
+    assert_eq!(again(800), 0);
+}
+
+#[test]
+fn a_launch_that_hangs_elsewhere_is_ended_with_its_worker() {
+    for device in ["opencl:0", "vulkan:0"] {
+        if there(device) {
+            let dir = tempfile::tempdir().unwrap();
+            let report = with_a_hang(device, Isolation::Auto, &Store::at(dir.path()));
+            assert_eq!(kind(&report.record, WRONG), FailureKind::WrongResult, "the next one is tried");
+            Device::open(device).unwrap().synchronize().unwrap();
+        }
+    }
+}
+
+/// Run in processes of its own, which a hanging launch takes the device from; alone it does nothing.
+#[test]
+fn child_process_hangs() {
+    if let (Some(dir), Ok(device)) =
+        (std::env::var_os("TILEWRIGHT_TEST_HANG"), std::env::var("TILEWRIGHT_TEST_HANG_ON"))
+    {
+        let report = with_a_hang(&device, Isolation::Never, &Store::at(dir));
+        assert!(report.summary.lost && report.summary.left_out == 1, "{report:?}");
+        assert!(report.plan.candidates.len() == 3 && report.not_stored.is_none());
+        println!("the tuner came back");
+    }
+}
+
+#[test]
+fn where_a_launch_cannot_be_ended_the_tuner_comes_back_without_the_device() {
+    for device in ["opencl:0", "vulkan:0"] {
+        if !there(device) {
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "tests::child_process_hangs", "--nocapture"])
+            .env("TILEWRIGHT_TEST_HANG", dir.path())
+            .env("TILEWRIGHT_TEST_HANG_ON", device)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let start = std::time::Instant::now();
+        while child.try_wait().unwrap().is_none() && start.elapsed() < Duration::from_secs(90) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The driver may wait for the launch as the process ends: that is not the tuner's to decide.
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("the tuner came back"), "{device}: {text}");
+        let (all, _) = Store::at(dir.path()).all();
+        let record = all.iter().find(|(_, r)| r.subject.kernel == "hangs").map(|(_, r)| r);
+        assert_eq!(kind(record.unwrap(), HANG), FailureKind::Timeout);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::measure::CachePolicy;
 use crate::mode::Mode;
 use crate::plan::{Plan, subject};
 use crate::record::{Conditions, Record, Subject};
-use crate::session::{Session, Settings};
+use crate::session::{Session, Settings, limit_on};
 use crate::store::Store;
 use crate::tunable::Tunable;
 use crate::tuning::{Keeper, current};
@@ -282,7 +282,13 @@ impl Tuner {
         let settings = Settings { force, ..self.settings.clone() };
         let mut keep = Keeper { store: &self.store, plan: &plan, record: record.clone(), new: Vec::new(), error: None };
         {
-            let mut bench = Local::new(&source, &plan.default, CachePolicy::of(device), tunable.set_tolerance())?;
+            let mut bench = Local::new(
+                &source,
+                &plan.default,
+                CachePolicy::of(device),
+                tunable.set_tolerance(),
+                settings.limit.unwrap_or_else(|| limit_on(device)),
+            )?;
             let session = Session {
                 candidates: &plan.candidates,
                 reference: plan.default.clone(),
@@ -291,7 +297,15 @@ impl Tuner {
                 settings: &settings,
                 stop: &AtomicBool::new(false),
             };
-            session.run(&mut bench, &mut |_| {}, &mut |entries| keep.add(entries));
+            let summary = session.run(&mut bench, &mut |_| {}, &mut |entries| keep.add(entries));
+            if summary.lost {
+                self.say(&format!(
+                    "a configuration of {} has taken the device {} with it; it is stored as failed and not tried again. \
+                     Tune with the command, which uses worker processes",
+                    tunable.name(),
+                    device.name()
+                ));
+            }
         }
         if let Some(e) = &keep.error {
             self.say(&format!("the result holds for this process only: {e}"));

@@ -5,18 +5,18 @@ use crate::config::Config;
 use crate::measure::CachePolicy;
 use crate::plan::Plan;
 use crate::record::{Entry, Record};
-use crate::session::{Progress, Session, Settings, Summary};
+use crate::session::{LIMIT, Progress, Session, Settings, Summary, limit_on};
 use crate::store::{Aside, Store};
 use crate::tunable::{Problem, Tunable};
-use crate::worker::{Program, Remote, Task};
+use crate::worker::{self, Program, Remote, Task};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use tilewright_runtime::{DeviceKind, Error, Result};
 
 /// Where configurations run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// In worker processes on CUDA, where one bad kernel ends everything; in this process elsewhere.
+    /// In worker processes, where a launch that hangs or crashes ends nothing else, if this program can be started as one
+    /// ([`crate::worker::serve_if_asked`]). In this process on the CPU device, whose launches can be ended, and if it cannot.
     #[default]
     Auto,
     /// In worker processes.
@@ -32,8 +32,6 @@ pub struct How {
     pub settings: Settings,
     /// Where configurations run.
     pub isolation: Isolation,
-    /// How long a worker may take for one step.
-    pub limit: Duration,
     /// How workers are started; this program with [`crate::worker::WORKER_ARGUMENT`] by default.
     pub program: Option<Program>,
     /// What launches find in the cache; by default what suits the device.
@@ -42,8 +40,7 @@ pub struct How {
 
 impl Default for How {
     fn default() -> Self {
-        let limit = Duration::from_secs(10);
-        Self { settings: Settings::default(), isolation: Isolation::Auto, limit, program: None, policy: None }
+        Self { settings: Settings::default(), isolation: Isolation::Auto, program: None, policy: None }
     }
 }
 
@@ -78,7 +75,9 @@ pub fn tune(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
     let isolated = match how.isolation {
-        Isolation::Auto => problem.device.info().kind == DeviceKind::Cuda,
+        Isolation::Auto => {
+            problem.device.info().kind != DeviceKind::Cpu && (how.program.is_some() || worker::serves(tunable))
+        }
         Isolation::Always => true,
         Isolation::Never => false,
     };
@@ -123,9 +122,15 @@ pub fn tune(
         };
         // The worker has inputs of its own; two of them may not fit on the device.
         drop(instance);
-        go(&mut Remote::new(program, task, how.limit))
+        go(&mut Remote::new(program, task, how.settings.limit.unwrap_or(LIMIT)))
     } else {
-        go(&mut Local::new(&source, &plan.default, policy, tunable.set_tolerance())?)
+        go(&mut Local::new(
+            &source,
+            &plan.default,
+            policy,
+            tunable.set_tolerance(),
+            how.settings.limit.unwrap_or_else(|| limit_on(device)),
+        )?)
     };
     let Keeper { record, new, error, .. } = keep;
     Ok(Report { record, summary, aside: found.aside, not_stored: error, new, plan })

@@ -4,20 +4,21 @@
 //! command does. Requests and answers are lines of JSON over the standard streams, each after a mark, so that whatever else
 //! the program prints does no harm. After a failure that may have spoiled the process, the next request starts a fresh one.
 
-use crate::bench::{Bench, Facts, Local};
+use crate::bench::{Bench, Facts, Local, PATIENCE};
 use crate::config::Config;
 use crate::failure::{Failure, FailureKind};
 use crate::key::Dims;
 use crate::measure::CachePolicy;
 use crate::registry;
-use crate::tunable::Problem;
+use crate::tunable::{Problem, Tunable};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_runtime::Device;
 
 /// What a line of the protocol begins with.
@@ -64,6 +65,28 @@ enum Answer {
     Lost(Failure),
 }
 
+/// The limit on launches in a worker: whoever started it keeps the time.
+const NEVER: Duration = Duration::MAX;
+
+/// Can this program be started as a worker?
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// Makes a program one that the tuner can start as a worker: call it first in `main`. In a process that was started as a worker it
+/// serves, and ends the process; else it returns at once. The command does this for you.
+pub fn serve_if_asked() {
+    if std::env::args_os().nth(1).is_some_and(|a| a == WORKER_ARGUMENT) {
+        // If the other side is gone there is nobody to tell.
+        let served = serve(io::stdin(), io::stdout());
+        std::process::exit(i32::from(served.is_err()));
+    }
+    SERVES.store(true, Relaxed);
+}
+
+/// Can this program be started as a worker for this very kernel?
+pub(crate) fn serves(tunable: &Tunable) -> bool {
+    SERVES.load(Relaxed) && registry::find(tunable.name()).is_ok_and(|t| std::ptr::eq(t, tunable))
+}
+
 /// Serves requests from `input` until it ends.
 ///
 /// # Errors
@@ -92,7 +115,7 @@ pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
         Err(e) => return answer(&Answer::Failed(Failure::of(&e))),
     };
     let source = |c: &Config| instance.launch(c);
-    let mut bench = match Local::new(&source, &task.first, task.policy, tunable.set_tolerance()) {
+    let mut bench = match Local::new(&source, &task.first, task.policy, tunable.set_tolerance(), NEVER) {
         Ok(bench) => bench,
         Err(e) => return answer(&Answer::Failed(Failure::of(&e))),
     };
@@ -118,7 +141,7 @@ pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn problem(task: &Task) -> Result<(Problem, &'static crate::tunable::Tunable), String> {
+fn problem(task: &Task) -> Result<(Problem, &'static Tunable), String> {
     let tunable = registry::find(&task.kernel)?;
     let dims = Dims::new(tunable.dims(), &task.dims).ok_or("the sizes do not fit the kernel")?;
     let dtype = task.dtype.parse().map_err(|_| format!("no element type is called `{}`", task.dtype))?;
@@ -138,16 +161,20 @@ pub struct Program {
 }
 
 impl Program {
-    /// This program with the argument on which [`crate::cli`] serves.
+    /// This program with the argument on which [`serve_if_asked`] serves.
     ///
     /// # Errors
-    /// If the system does not tell the program's path.
+    /// If it does not call that, or the system does not tell the program's path.
     pub fn this() -> io::Result<Self> {
+        if !SERVES.load(Relaxed) {
+            let why = "this program does not call `tilewright::autotune::worker::serve_if_asked()` first in its `main`";
+            return Err(io::Error::other(why));
+        }
         Ok(Self { path: std::env::current_exe()?, args: vec![WORKER_ARGUMENT.into()], env: Vec::new() })
     }
 }
 
-/// The argument on which the command serves as a worker.
+/// The argument on which a program serves as a worker.
 pub const WORKER_ARGUMENT: &str = "--autotune-worker";
 
 struct Running {
@@ -196,7 +223,7 @@ impl Remote {
         if let Err(failure) = &started {
             self.running = None;
             let message = format!("worker processes do not work: {}", failure.message);
-            self.broken = Some(Failure { kind: failure.kind, message });
+            self.broken = Some(Failure::new(failure.kind, message));
         }
         started
     }
@@ -256,7 +283,7 @@ impl Remote {
             Ok(Answer::Lost(failure)) => Failure::new(FailureKind::Crash, failure.message),
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) => {
-                Failure::new(FailureKind::Timeout, format!("it did not end within {:.1} s", limit.as_secs_f64()))
+                Failure::timeout(limit, format!("it did not end within {:.1} s", limit.as_secs_f64()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let how = match running.child.wait() {
@@ -303,7 +330,11 @@ impl Bench for Remote {
 
     fn reference(&mut self, config: &Config) -> Result<(), Failure> {
         self.reference = None;
+        self.start()?;
+        let start = Instant::now();
         self.done(&Request::Reference(config.clone()))?;
+        // It runs twice, and its results are copied.
+        self.limit = self.limit.max(start.elapsed() * PATIENCE / 2);
         self.reference = Some(config.clone());
         Ok(())
     }

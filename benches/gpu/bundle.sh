@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one self-contained folder to be run on a CUDA machine: tests, benchmarks, quickstart, peers, and run.sh.
 #
-#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|all|gpt2]
+#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|tune|gpt2|all]
 #
 # --with-loader (on Debian and Ubuntu) adds the packages of the Vulkan and OpenCL loaders, for machines that have the NVIDIA
 # driver but no loader; run.sh unpacks them without touching the system.
@@ -22,7 +22,7 @@ if [ -e "$target" ] && [ -n "$(ls -A "$target")" ] && [ ! -e "$target/COMMIT" ];
   exit 2
 fi
 rm -rf "$target"
-mkdir -p "$target/tests" "$target/peers"
+mkdir -p "$target/peers"
 target=$(cd "$target" && pwd)
 cd "$(dirname "$0")/../.."
 
@@ -50,11 +50,16 @@ for line in sys.stdin:
 sys.exit(0 if count else "nothing was built")
 ' "$folder"
 }
-collect "$target/tests" cargo test --release --no-run -p tilewright-runtime -p tilewright-kernels \
-  --features tilewright-runtime/opencl,tilewright-kernels/opencl
-collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpt2_bench
+tests=$(mktemp -d)
+trap 'rm -rf "$tests"' EXIT
+collect "$tests" cargo test --release --no-run -p tilewright-runtime -p tilewright-kernels \
+  -p tilewright-autotune -p tilewright-graph-lowering \
+  --features tilewright-runtime/opencl,tilewright-kernels/opencl,tilewright-autotune/opencl
+collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpu_tune --bin gpt2_bench
 collect "$target" cargo build --release -p tilewright --features opencl --example quickstart
-strip "$target"/tests/* "$target/gpu_bench" "$target/gpt2_bench" "$target/quickstart"
+strip "$tests"/* "$target/gpu_bench" "$target/gpu_tune" "$target/gpt2_bench" "$target/quickstart"
+# Each test program holds the compiler: packed they take a third.
+tar -C "$tests" -czf "$target/tests.tar.gz" .
 
 # ---- scripts ---------------------------------------------------------------------------------------------------------
 cp benches/peers/*.py "$target/peers/"
@@ -77,5 +82,5 @@ if [ "$loader" = 1 ]; then
 fi
 
 kib=$(du -sk "$target" | cut -f1)
-echo "$target: commit $commit, $((kib / 1024)) MiB, tests: $(ls "$target/tests" | tr '\n' ' ')"
+echo "$target: commit $commit, $((kib / 1024)) MiB, tests: $(ls "$tests" | tr '\n' ' ')"
 [ "$kib" -le $((50 * 1024)) ] || { echo "the bundle is over 50 MiB" >&2; exit 1; }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests and benchmarks of this folder on a machine with an NVIDIA driver, PyTorch and (optionally) Triton.
 #
-#   ./run.sh [tests|bench|all|gpt2]
+#   ./run.sh [tests|bench|tune|gpt2|all]      all is tests and bench
 #
-# `gpt2`, which `all` leaves out, measures a decoder of GPT-2's size through the graph compiler beside torch.compile.
+# `gpt2` measures a decoder of GPT-2's size through the graph compiler beside torch.compile.
 #
 # Results go to $OUT when that is set, else to results/ here. Ends within 9 minutes; the exit status is 0 only if every
 # test passed and every measured result was right. TILEWRIGHT_BENCH_DEVICE names another device than cuda:0,
@@ -13,8 +13,8 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}
 case "$what" in
-  tests | bench | all | gpt2) ;;
-  *) echo "usage: run.sh [tests|bench|all|gpt2]" >&2; exit 2 ;;
+  tests | bench | tune | gpt2 | all) ;;
+  *) echo "usage: run.sh [tests|bench|tune|gpt2|all]" >&2; exit 2 ;;
 esac
 out=${OUT:-$here/results}
 mkdir -p "$out" || exit 2
@@ -120,8 +120,9 @@ record() { # NAME PASSED FAILED
 run_tests() {
   say "tests"
   local test name log status passed wrong
-  mkdir -p "$work/cwd"
-  for test in "$here"/tests/*; do
+  mkdir -p "$work/cwd" "$work/tests"
+  tar -C "$work/tests" -xzf "$here/tests.tar.gz" || { failed=$((failed + 1)); echo "FAILED: the tests cannot be unpacked"; return; }
+  for test in "$work"/tests/*; do
     name=$(basename "$test")
     log=$out/test-$name.log
     # Not from the source tree: there is none here.
@@ -173,6 +174,25 @@ run_bench() {
     tee "$out/table.txt"
 }
 
+# ---- tuning ----------------------------------------------------------------------------------------------------------
+run_tune() {
+  say "our autotuner"
+  limited 200 "$here/gpu_tune" --device "$device" --json "$out/tune-ours.json" ||
+    { failed=$((failed + 1)); echo "FAILED: gpu_tune"; }
+  say "Triton's"
+  local peer=()
+  if "$here/gpu_tune" --device "$device" --print-list >"$work/list.json"; then
+    export PYTHONDONTWRITEBYTECODE=1
+    limited 300 env LD_LIBRARY_PATH="$original" python3 "$here/peers/triton_tune.py" --list "$work/list.json" --limit 100 \
+      --json "$out/tune-triton.json" || echo "Triton's autotuner was not measured to the end"
+    [ -e "$out/tune-triton.json" ] && peer=(--peer "$out/tune-triton.json")
+  fi
+  say "table"
+  [ -e "$out/tune-ours.json" ] || { echo "nothing was tuned"; return; }
+  PYTHONDONTWRITEBYTECODE=1 python3 "$here/peers/tune_table.py" "$out/tune-ours.json" "${peer[@]}" --json "$out/tune.json" |
+    tee "$out/tune.txt"
+}
+
 # ---- a whole model ---------------------------------------------------------------------------------------------------
 run_gpt2() {
   local modes=${TILEWRIGHT_GPT2_MODES:-default,reduce-overhead,max-autotune} peers=()
@@ -194,11 +214,12 @@ run_gpt2() {
 case "$what" in
   tests) run_tests ;;
   bench) run_bench ;;
+  tune) run_tune ;;
   all) run_tests; run_bench ;;
   gpt2) run_gpt2 ;;
 esac
 
 say "done"
-[ -e "$out/tests.json" ] && [[ "$what" = tests || "$what" = all ]] && echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
+[ -z "$tests_json" ] || echo "tests: $(tr -d '[]' <"$out/tests.json" | grep -o '"passed": [0-9]*' | awk '{n += $2} END {print n + 0}') passed"
 echo "results are in $out; $failed failed"
 [ "$failed" = 0 ]

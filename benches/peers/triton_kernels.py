@@ -26,8 +26,12 @@ def softmax(x, y):
     softmax_tuned[(rows,)](x, y, x.stride(0), columns, block=triton.next_power_of_2(columns))
 
 
+def product_config(bm, bn, bk, num_warps, num_stages):
+    return triton.Config({"bm": bm, "bn": bn, "bk": bk}, num_warps=num_warps, num_stages=num_stages)
+
+
 def _products():
-    for m, n, k, warps, stages in [
+    for sizes in [
         (128, 256, 64, 8, 3),
         (128, 256, 64, 8, 4),
         (256, 128, 64, 8, 3),
@@ -37,10 +41,9 @@ def _products():
         (64, 64, 64, 4, 5),
         (16, 64, 128, 4, 5),
     ]:
-        yield triton.Config({"bm": m, "bn": n, "bk": k}, num_warps=warps, num_stages=stages)
+        yield product_config(*sizes)
 
 
-@triton.autotune(configs=list(_products()), key=["m", "n", "k"])
 @triton.jit
 def matmul_kernel(
     a, b, c, m, n, k, stride_a, stride_b, stride_c, bm: tl.constexpr, bn: tl.constexpr, bk: tl.constexpr
@@ -71,9 +74,17 @@ def matmul_kernel(
     tl.store(pc, acc.to(c.dtype.element_ty), mask=(at_m < m)[:, None] & (at_n < n)[None, :])
 
 
-def matmul(a, b, c):
+def matmul_tuned(configs):
+    """The kernel with an autotuner of its own over these configurations, which knows nothing yet."""
+    return triton.autotune(configs=configs, key=["m", "n", "k"])(matmul_kernel)
+
+
+matmul_default = matmul_tuned(list(_products()))
+
+
+def matmul(a, b, c, kernel=matmul_default):
     """Writes the product of `a` and `b`, row-major, to `c`."""
     (m, k), (_, n) = a.shape, b.shape
-    matmul_kernel[lambda meta: (triton.cdiv(m, meta["bm"]) * triton.cdiv(n, meta["bn"]),)](
+    kernel[lambda meta: (triton.cdiv(m, meta["bm"]) * triton.cdiv(n, meta["bn"]),)](
         a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0)
     )

@@ -4,8 +4,8 @@
     python3 record.py FOLDER          writes <date>-<machine>.json beside this script, and the table README.md anew
     python3 record.py                 only the table
 
-FOLDER holds what `run.sh` wrote: `ours-1.json`, `ours-2.json`, `peers.json`, `table.json`, `tests.json`; those that are
-absent are left out. What a reader should know of the run besides goes into `remarks.txt` there.
+FOLDER holds what `run.sh` wrote: `ours-1.json`, `ours-2.json`, `peers.json`, `table.json`, `tests.json`; `tune.json`, `tune-ours.json`; those
+that are absent are left out. What a reader should know of the run besides goes into `remarks.txt` there.
 """
 
 import json
@@ -22,9 +22,10 @@ def load(path):
 
 def record(folder):
     ours = [r for r in (load(folder / "ours-1.json"), load(folder / "ours-2.json")) if r]
-    if not ours:
-        sys.exit(f"{folder} has no ours-1.json: is it the folder that run.sh wrote its results to?")
-    first = ours[0]
+    tuned = load(folder / "tune-ours.json")
+    if not ours and not tuned:
+        sys.exit(f"{folder} has neither ours-1.json nor tune-ours.json: is it the folder that run.sh wrote its results to?")
+    first = ours[0] if ours else tuned
     result = {
         "machine": first["machine"],
         "date": first["date"],
@@ -33,6 +34,7 @@ def record(folder):
         "ours": [{"date": r["date"], "measurements": r["measurements"], "failures": r.get("failures", [])} for r in ours],
         "peers": load(folder / "peers.json"),
         "table": load(folder / "table.json"),
+        "tuning": load(folder / "tune.json"),
         "tests": load(folder / "tests.json"),
         "remarks": remarks.read_text().strip() if (remarks := folder / "remarks.txt").is_file() else None,
     }
@@ -57,7 +59,8 @@ def section(path):
     """One recorded run, as Markdown."""
     result = load(path)
     m, versions = result["machine"], dict(result["versions"])
-    versions |= {k: v for k, v in (result.get("peers") or {}).get("versions", {}).items() if v}
+    for peer in ("tuning", "peers"):
+        versions |= {k: v for k, v in (result.get(peer) or {}).get("versions", {}).items() if v}
     lines = [
         f"## {result['date'][:10]}, {m['model']}",
         "",
@@ -72,6 +75,16 @@ def section(path):
         lines.append("")
     if result.get("remarks"):
         lines += [result["remarks"], ""]
+    if (tuning := result.get("tuning")) and tuning["rows"]:
+        heads = ["autotuning", "tuner", "configurations", "failed", "seconds", "seconds each", "best, TFLOP/s", "best"]
+        lines += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        for row in tuning["rows"]:
+            for who in (w for w in ("ours", "triton") if w in row):
+                t = row[who]
+                cells = [row["name"] + ("" if t["right"] else " (wrong result)"), who, t["configs"], t["failed"]]
+                cells += [number(t["seconds"], 1), number(t["seconds_per_config"]), number(t["tflops"], 1), t["best"]]
+                lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+        lines.append("")
     table = result.get("table")
     if table:
         lines += ["| target | bound | measured | |", "|---|---|---|---|"]

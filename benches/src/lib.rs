@@ -8,6 +8,7 @@
 //! | [`report`] | one measurement, the table, the JSON |
 //! | [`machine`] | what a result was measured on |
 //! | [`streams`], [`rows`], [`product`], [`attention`] | the kernels, measured and checked |
+//! | [`tuning`] | the autotuner over a list of configurations |
 //! | [`launch_cost`], [`bare`] | what the host pays for a launch, beside the driver's own |
 //! | [`compile_time`] | from definition to code, and the driver's part |
 //! | [`gpt2`] | a decoder of GPT-2's size through the graph compiler |
@@ -25,3 +26,4 @@ pub mod report;
 pub mod rows;
 pub mod streams;
 pub mod timing;
+pub mod tuning;

@@ -128,6 +128,14 @@ pub enum Error {
         /// What happened, and where.
         diagnostic: Diagnostic,
     },
+    /// The kernel was still running when the time it was given was up.
+    #[error("kernel `{kernel}` did not end in time\n{diagnostic}")]
+    TimedOut {
+        /// The kernel's name.
+        kernel: String,
+        /// Where it was, and what to do.
+        diagnostic: Diagnostic,
+    },
     /// A broken invariant of the compiler itself.
     #[error("internal error: {0}; please report it with the kernel's source")]
     Internal(String),

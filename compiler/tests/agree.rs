@@ -203,13 +203,24 @@ fn matmul(
     transposed: bool,
     precision: DotPrecision,
 ) -> Case {
+    matmul_of(dtype, [m, n, k], [bm, bn, bk], [false, transposed], precision)
+}
+
+/// With operands that are read as they are, or transposed.
+fn matmul_of(
+    dtype: DType,
+    [m, n, k]: [usize; 3],
+    [bm, bn, bk]: [usize; 3],
+    [x_transposed, transposed]: [bool; 2],
+    precision: DotPrecision,
+) -> Case {
     let mut b = Builder::new("matmul");
     let one = ParamHint { divisor: 1, known: Some(1), alias_class: 0 };
     let by = |x: usize| ParamHint { divisor: 1 << x.trailing_zeros().min(4), known: None, alias_class: 0 };
     let view = |b: &mut Builder, name, rows: usize, columns: usize, class| {
         b.param_view(name, dtype, 2, DType::I32, &[aligned(class), by(rows), by(columns), by(columns), one])
     };
-    let x = view(&mut b, "a", m, k, 0);
+    let x = if x_transposed { view(&mut b, "a", k, m, 0) } else { view(&mut b, "a", m, k, 0) };
     let y = if transposed { view(&mut b, "b", n, k, 1) } else { view(&mut b, "b", k, n, 1) };
     let any = ParamHint::default();
     let z = b.param_view("c", DType::F32, 2, DType::I32, &[aligned(2), any, by(n), by(n), one]);
@@ -221,9 +232,14 @@ fn matmul(
     let (m0, n0) = (tile_at(0, bm), tile_at(1, bn));
     let acc = b.full(TileType::new(DType::F32, [bm, bn]), tilewright_compiler::tile::Constant(0)).unwrap();
     let (lo, step) = (b.const_i64(DType::I32, 0).unwrap(), b.const_i64(DType::I32, bk as i64).unwrap());
-    let hi = x.dims[1];
+    let hi = x.dims[usize::from(!x_transposed)];
     let (k0, carried) = b.begin_for(lo, hi, step, &[acc]).unwrap();
-    let xt = b.view_load(&x, &[m0, k0], [bm, bk], None).unwrap();
+    let xt = if x_transposed {
+        let t = b.view_load(&x, &[k0, m0], [bk, bm], None).unwrap();
+        b.transpose(t).unwrap()
+    } else {
+        b.view_load(&x, &[m0, k0], [bm, bk], None).unwrap()
+    };
     let yt = if transposed {
         let t = b.view_load(&y, &[n0, k0], [bn, bk], None).unwrap();
         b.transpose(t).unwrap()
@@ -243,11 +259,12 @@ fn matmul(
     };
     let bits = |x: usize| Arg::Bits(x as u64);
     let (br, bc) = if transposed { (n, k) } else { (k, n) };
+    let (ar, ac) = if x_transposed { (k, m) } else { (m, k) };
     let args = vec![
         Arg::Buf(0, 0),
-        bits(m),
-        bits(k),
-        bits(k),
+        bits(ar),
+        bits(ac),
+        bits(ac),
         bits(1),
         Arg::Buf(1, 0),
         bits(br),
@@ -288,14 +305,59 @@ fn matmul_agrees() {
     }
 }
 
+/// What Hopper's `wgmma` computes, in every order of both operands, block width, and number of groups of warps along rows
+/// and columns.
+#[test]
+fn products_of_four_warps_agree() {
+    let caps = Caps::ptx(90);
+    for (x_transposed, transposed) in [(false, false), (false, true), (true, false), (true, true)] {
+        for (dtype, tile, num_warps, num_stages) in [
+            (DType::F16, [64, 32, 16], 4, 1),
+            (DType::BF16, [64, 64, 32], 4, 2),
+            (DType::F16, [128, 64, 64], 8, 3),
+            (DType::BF16, [64, 128, 128], 8, 4),
+            (DType::F16, [128, 128, 32], 4, 3),
+            (DType::F16, [128, 256, 64], 16, 3),
+        ] {
+            let [bm, bn, bk] = tile;
+            let sizes = [bm + 8, bn, 3 * bk + 8];
+            let case = matmul_of(dtype, sizes, tile, [x_transposed, transposed], DotPrecision::Ieee);
+            let options = Options { num_warps, num_stages };
+            let expected = case.interpret();
+            let (got, report) = case.simulate(&caps, &options);
+            let what = format!("{dtype} {tile:?}, {num_warps} warps, {num_stages} stages, {x_transposed} {transposed}");
+            assert_eq!(expected, got, "{what}\n{}", case.stages(&caps, &options));
+            assert!(report.wgmmas > 0 && report.mmas == 0, "{what}: {report:?}");
+            assert_eq!(report.bank_conflicts(), 0, "{what}: {report:?}");
+        }
+    }
+}
+
+/// Products stay in flight from round to round where nothing else looks at the sums.
+#[test]
+fn products_of_four_warps_stay_in_flight() {
+    let case = matmul(DType::F16, [128, 128, 256], [128, 128, 64], false, DotPrecision::Ieee);
+    let text = |num_stages| {
+        let options = Options { num_warps: 8, num_stages };
+        tilewright_compiler::pipeline::to_thread(&case.func, &Caps::ptx(90), &options).unwrap().2.to_string()
+    };
+    let deep = text(4);
+    assert!(
+        deep.contains("wgmma_wait 1\n") && deep.contains("wgmma_wait 0 (") && deep.contains("cp_async_wait 1"),
+        "{deep}"
+    );
+    let shallow = text(2);
+    assert!(!shallow.contains("wgmma_wait 1\n") && shallow.contains("cp_async_wait 0"), "{shallow}");
+}
+
 #[test]
 fn matmul_uses_tensor_cores_without_bank_conflicts() {
     for transposed in [false, true] {
         let case = matmul(DType::F16, [128, 128, 128], [128, 128, 32], transposed, DotPrecision::Ieee);
         let options = Options { num_warps: 4, num_stages: 3 };
-        let (_, report) = case.simulate(&Caps::ptx(90), &options);
+        let (_, report) = case.simulate(&Caps::ptx(80), &options);
         assert_eq!(report.bank_conflicts(), 0, "{report:?}");
-        let (_, _, thread) = tilewright_compiler::pipeline::to_thread(&case.func, &Caps::ptx(90), &options).unwrap();
+        let (_, _, thread) = tilewright_compiler::pipeline::to_thread(&case.func, &Caps::ptx(80), &options).unwrap();
         let text = thread.to_string();
         // 2 steps of k, 4 x 8 products a step.
         assert_eq!(text.matches(" mma").count(), 64, "{text}");

@@ -4,6 +4,7 @@ use crate::device::DeviceInfo;
 use crate::error::Result;
 use crate::metadata::Resources;
 use std::any::Any;
+use std::time::Instant;
 use tilewright_compiler::target::{Caps, Compiled};
 use tilewright_compiler::tile::Function;
 
@@ -97,6 +98,11 @@ pub(crate) trait RawGraph: Send + Sync {
 pub(crate) trait Loaded: Send + Sync {
     /// Starts `grid` programs, after everything submitted to `stream` before. No extent is 0.
     fn launch(&self, stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()>;
+    /// The same, but where the work is done before the call returns it ends with
+    /// [`tilewright_compiler::Error::TimedOut`] soon after `until`.
+    fn launch_until(&self, stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>, _until: Instant) -> Result<()> {
+        self.launch(stream, grid, args)
+    }
     /// What the driver says of the kernel.
     fn resources(&self) -> Resources;
     /// For the backend to know its own kernels again.

@@ -20,7 +20,7 @@ pub struct Memory {
 
 impl Memory {
     fn alloc(device: &Device, bytes: u64) -> Result<Arc<Memory>> {
-        let raw = if bytes == 0 { None } else { Some(device.inner.backend.alloc(bytes)?) };
+        let raw = if bytes == 0 { None } else { Some(device.inner.live()?.alloc(bytes)?) };
         if raw.is_some() {
             device.inner.counters.allocated(bytes);
         }
@@ -50,7 +50,9 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(raw) = self.raw {
             self.device.counters.freed(raw.bytes);
-            self.device.backend.free(raw);
+            if let Ok(backend) = self.device.live() {
+                backend.free(raw);
+            }
         }
     }
 }
@@ -146,7 +148,7 @@ impl<T: Element> Buffer<T> {
         self.same_len("between buffers", other.len)?;
         match (self.memory.raw, other.memory.raw) {
             (Some(to), Some(from)) if !Arc::ptr_eq(&self.memory, &other.memory) => {
-                self.memory.device.backend.copy(from, 0, to, 0, to.bytes)
+                self.memory.device.live()?.copy(from, 0, to, 0, to.bytes)
             }
             _ => Ok(()),
         }
@@ -155,7 +157,7 @@ impl<T: Element> Buffer<T> {
     /// Sets every byte.
     pub(crate) fn fill_bytes(&self, value: u8) -> Result<()> {
         match self.memory.raw {
-            Some(raw) => self.memory.device.backend.fill(raw, 0, raw.bytes, value),
+            Some(raw) => self.memory.device.live()?.fill(raw, 0, raw.bytes, value),
             None => Ok(()),
         }
     }
@@ -220,7 +222,7 @@ impl<T: Element> Buffer<T> {
     pub(crate) fn write_at(&self, offset: usize, host: &[T]) -> Result<()> {
         match self.memory.raw {
             Some(raw) if !host.is_empty() => {
-                self.memory.device.backend.write(raw, (offset * T::DTYPE.bytes()) as u64, bytes_of(host))
+                self.memory.device.live()?.write(raw, (offset * T::DTYPE.bytes()) as u64, bytes_of(host))
             }
             _ => Ok(()),
         }
@@ -237,7 +239,7 @@ impl<T: Element> Buffer<T> {
         // failed read leaves no invalid value behind.
         if T::DTYPE == DType::Bool {
             let mut bytes = vec![0u8; len * size];
-            self.memory.device.backend.read(raw, (offset * size) as u64, &mut bytes)?;
+            self.memory.device.live()?.read(raw, (offset * size) as u64, &mut bytes)?;
             sanitize(T::DTYPE, &mut bytes);
             // SAFETY: `host` has room for `len` elements, which are these bytes, made valid.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host.cast(), bytes.len()) };
@@ -249,7 +251,7 @@ impl<T: Element> Buffer<T> {
             std::ptr::write_bytes(host, 0, len);
             std::slice::from_raw_parts_mut(host.cast::<u8>(), len * size)
         };
-        self.memory.device.backend.read(raw, (offset * size) as u64, bytes)
+        self.memory.device.live()?.read(raw, (offset * size) as u64, bytes)
     }
 }
 

@@ -142,7 +142,7 @@ fn load(
     metadata: &Metadata,
 ) -> Result<CompiledKernel> {
     check_abi(func, &compiled)?;
-    let loaded = device.backend.load(&Image::Code { compiled: &compiled, binary })?;
+    let loaded = device.live()?.load(&Image::Code { compiled: &compiled, binary })?;
     let metadata = Metadata {
         threads: compiled.threads,
         shared_bytes: compiled.shared_bytes,

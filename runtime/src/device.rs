@@ -9,7 +9,7 @@ use crate::stats::{Counters, Stats};
 use crate::stream::Stream;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use tilewright_compiler::target::Caps;
 
 /// Which driver a device belongs to.
@@ -65,6 +65,29 @@ pub(crate) struct DeviceInner {
     pub kernels: KernelTable,
     pub counters: Counters,
     pub backend: Arc<dyn Backend>,
+    /// Set once a kernel did not end in its time and cannot be ended: any call of the driver may wait for it for ever.
+    pub stuck: OnceLock<String>,
+}
+
+impl DeviceInner {
+    /// The backend, unless the device is stuck.
+    ///
+    /// # Errors
+    /// [`Error::DeviceLost`].
+    pub fn live(&self) -> Result<&dyn Backend> {
+        match self.stuck.get() {
+            None => Ok(self.backend.as_ref()),
+            Some(cause) => Err(Error::DeviceLost { device: self.backend.info().name.clone(), cause: cause.clone() }),
+        }
+    }
+
+    /// Gives the device up for good: nothing of it is given back to the driver any more.
+    pub fn give_up(self: &Arc<Self>, cause: String) {
+        if self.stuck.set(cause).is_ok() {
+            // Its last owner would close it, and wait.
+            std::mem::forget(self.clone());
+        }
+    }
 }
 
 impl Device {
@@ -149,9 +172,8 @@ impl Device {
     }
 
     pub(crate) fn from_backend(backend: Arc<dyn Backend>) -> Device {
-        Device {
-            inner: Arc::new(DeviceInner { kernels: KernelTable::default(), counters: Counters::default(), backend }),
-        }
+        let (kernels, counters) = (KernelTable::default(), Counters::default());
+        Device { inner: Arc::new(DeviceInner { kernels, counters, backend, stuck: OnceLock::new() }) }
     }
 
     /// What the device is.
@@ -211,7 +233,7 @@ impl Device {
     /// # Errors
     /// What the driver says.
     pub fn new_stream(&self) -> Result<Stream> {
-        Ok(Stream::new(self, self.inner.backend.new_stream()?))
+        Ok(Stream::new(self, self.inner.live()?.new_stream()?))
     }
 
     /// The stream that launches use when none is named.
@@ -224,7 +246,7 @@ impl Device {
     /// # Errors
     /// What the driver says.
     pub fn synchronize(&self) -> Result<()> {
-        self.inner.backend.sync()
+        self.inner.live()?.sync()
     }
 
     /// Bytes of memory free and in all, where the driver tells.

@@ -1,6 +1,7 @@
 //! What can go wrong on the way from a launch to its result.
 
 use std::fmt;
+use std::time::Duration;
 
 /// An error of the runtime: what, where, why, and what to do. Its `Debug` text is its message, for that is what a `main` that
 /// returns it, and `unwrap`, print.
@@ -95,9 +96,21 @@ pub enum Error {
         /// The driver's code and text.
         message: String,
     },
+    /// A kernel was still running when the time it was given was up.
+    #[error("kernel `{kernel}` did not end within {} s on {device}\n{detail}", limit.as_secs_f64())]
+    TimedOut {
+        /// The kernel's name.
+        kernel: String,
+        /// The device's name.
+        device: String,
+        /// The time it was given.
+        limit: Duration,
+        /// Where it was, if that is known, and what follows.
+        detail: String,
+    },
     /// The device was lost to a fault of an earlier launch; nothing on it can be used any more.
     #[error(
-        "{device} is lost: {cause}\n  help: a kernel made an illegal access or trapped; nothing on the device can be used until the process starts anew. Run the same launch on the `cpu` device, which checks every access"
+        "{device} is lost: {cause}\n  help: a kernel made an illegal access, trapped or did not end; nothing on the device can be used until the process starts anew. Run the same launch on the `cpu` device, which checks every access"
     )]
     DeviceLost {
         /// The device's name.

@@ -1,7 +1,7 @@
 //! Launches: arguments, grid and options of a kernel, and the table of variants already loaded.
 
 use crate::args::{self, KernelArg, Words};
-use crate::backend::{Loaded, PackedArgs, RawStream, Region};
+use crate::backend::{Loaded, PackedArgs, RawEvent, RawStream, Region};
 use crate::buffer::Memory;
 use crate::device::{Device, DeviceInner};
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 use tilewright_compiler::dsl::{KernelDef, KernelId};
 use tilewright_compiler::pipeline::Options;
 use tilewright_compiler::target::Compiled;
@@ -299,6 +300,67 @@ impl Prepared {
         self.launch_raw(stream.raw)
     }
 
+    /// Launches on the default stream and waits for the end, for at most `limit`.
+    ///
+    /// On the CPU device a kernel that takes longer is ended. Other devices have no way to end it: if it takes longer the device is
+    /// given up, that is, all further calls on it say [`Error::DeviceLost`] until the process starts anew, and none of them
+    /// waits. What the kernel wrote till then stays written.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], or what the driver says.
+    pub fn launch_within(&self, limit: Duration) -> Result<()> {
+        self.launch_and_wait(limit).map(drop)
+    }
+
+    /// [`Prepared::launch_within`], timed: milliseconds by the device's clock.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn time_within(&self, limit: Duration) -> Result<f64> {
+        let start = self.device.live()?.record(RawStream::DEFAULT)?;
+        let end = self.launch_and_wait(limit)?;
+        start.elapsed_ms(end.as_ref())
+    }
+
+    /// The event of the end, which is reached.
+    fn launch_and_wait(&self, limit: Duration) -> Result<Box<dyn RawEvent>> {
+        let backend = self.device.live()?;
+        let late = |detail| Error::TimedOut {
+            kernel: self.kernel.metadata.name.clone(),
+            device: backend.info().name.clone(),
+            limit,
+            detail,
+        };
+        let start = Instant::now();
+        // A moment beyond what the clock can say is never reached.
+        let until = start.checked_add(limit).unwrap_or_else(|| start + Duration::from_secs(u32::MAX.into()));
+        if !self.grid.contains(&0) {
+            self.device.counters.launches.fetch_add(1, Relaxed);
+            let args = PackedArgs { words: &self.words.words, regions: &self.words.regions };
+            let launched = self.kernel.loaded.launch_until(RawStream::DEFAULT, self.grid, &args, until);
+            launched.map_err(|e| match e {
+                Error::Compile(tilewright_compiler::Error::TimedOut { diagnostic, .. }) => late(diagnostic.to_string()),
+                other => other,
+            })?;
+        }
+        let end = backend.record(RawStream::DEFAULT)?;
+        while !end.is_done()? {
+            if Instant::now() >= until {
+                let e = late("it cannot be ended here: the device is given up for the life of the process".to_owned());
+                self.device.give_up(e.to_string());
+                // The driver may wait for the work before it.
+                std::mem::forget(end);
+                return Err(e);
+            }
+            // Asked for often at first, then less and less: no more than a sixteenth of the time is lost.
+            match start.elapsed() / 16 {
+                short if short < Duration::from_micros(20) => std::thread::yield_now(),
+                pause => std::thread::sleep(pause.min(Duration::from_millis(5))),
+            }
+        }
+        Ok(end)
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Arc<CompiledKernel> {
         &self.kernel
@@ -326,6 +388,7 @@ fn run(
     if grid.contains(&0) {
         return Ok(());
     }
+    device.live()?;
     device.counters.launches.fetch_add(1, Relaxed);
     kernel.launch(stream, grid, &PackedArgs { words, regions })
 }

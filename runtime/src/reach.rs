@@ -62,7 +62,7 @@ impl Memory {
     /// [`Error::View`] if the range is not inside, or what the driver says.
     pub fn read_bytes(&self, at: u64, host: &mut [u8]) -> Result<()> {
         match self.part(at, host.len() as u64)? {
-            Some(raw) => self.device.backend.read(raw, at, host),
+            Some(raw) => self.device.live()?.read(raw, at, host),
             None => Ok(()),
         }
     }
@@ -73,7 +73,7 @@ impl Memory {
     /// [`Error::View`] if the range is not inside, or what the driver says.
     pub fn fill_range(&self, at: u64, bytes: u64, value: u8) -> Result<()> {
         match self.part(at, bytes)? {
-            Some(raw) => self.device.backend.fill(raw, at, bytes, value),
+            Some(raw) => self.device.live()?.fill(raw, at, bytes, value),
             None => Ok(()),
         }
     }
@@ -89,7 +89,7 @@ impl Memory {
             return Err(Error::View("a copy within one memory".into()));
         }
         match (self.part(at, bytes)?, from.part(from_at, bytes)?) {
-            (Some(to), Some(from)) => self.device.backend.copy(from, from_at, to, at, bytes),
+            (Some(to), Some(from)) => self.device.live()?.copy(from, from_at, to, at, bytes),
             _ => Ok(()),
         }
     }

@@ -27,7 +27,7 @@ impl Stream {
     /// # Errors
     /// What the driver says.
     pub fn record(&self) -> Result<Event> {
-        Ok(Event { raw: self.device.backend.record(self.raw)?, device: self.device.clone() })
+        Ok(Event { raw: self.device.live()?.record(self.raw)?, device: self.device.clone() })
     }
 
     /// Makes work submitted from now on start after `event`, which may be of another stream of the same device.
@@ -36,7 +36,7 @@ impl Stream {
     /// [`Error::DifferentDevices`], or what the driver says.
     pub fn wait(&self, event: &Event) -> Result<()> {
         same_device("the stream and the event", &self.device, &event.device)?;
-        self.device.backend.wait_event(self.raw, event.raw.as_ref())
+        self.device.live()?.wait_event(self.raw, event.raw.as_ref())
     }
 
     /// Waits until the stream has done all its work; reports the faults of its launches since the last wait.
@@ -44,14 +44,16 @@ impl Stream {
     /// # Errors
     /// What the driver says.
     pub fn synchronize(&self) -> Result<()> {
-        self.device.backend.sync_stream(self.raw)
+        self.device.live()?.sync_stream(self.raw)
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.raw != RawStream::DEFAULT {
-            self.device.backend.drop_stream(self.raw);
+        if self.raw != RawStream::DEFAULT
+            && let Ok(backend) = self.device.live()
+        {
+            backend.drop_stream(self.raw);
         }
     }
 }
@@ -74,6 +76,7 @@ impl Event {
     /// # Errors
     /// What the driver says.
     pub fn synchronize(&self) -> Result<()> {
+        self.device.live()?;
         self.raw.wait()
     }
 
@@ -82,6 +85,7 @@ impl Event {
     /// # Errors
     /// What the driver says.
     pub fn is_done(&self) -> Result<bool> {
+        self.device.live()?;
         self.raw.is_done()
     }
 
@@ -91,6 +95,7 @@ impl Event {
     /// [`Error::DifferentDevices`], or what the driver says.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f64> {
         same_device("the two events", &self.device, &later.device)?;
+        self.device.live()?;
         self.raw.elapsed_ms(later.raw.as_ref())
     }
 }

@@ -129,7 +129,7 @@ pub struct Run {
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub budget: Duration,
     /// In which order candidates are tried: auto, exhaustive, random.
-    #[arg(long, default_value_t = Search::Auto)]
+    #[arg(long, default_value_t = Search::auto())]
     pub search: Search,
     /// Seed of random orders and inputs.
     #[arg(long, default_value_t = 1)]
@@ -137,12 +137,13 @@ pub struct Run {
     /// Measure what is stored again.
     #[arg(long)]
     pub force: bool,
-    /// Where candidates run: auto (in worker processes on CUDA), always, never.
+    /// Where candidates run: auto (on the CPU device here, elsewhere in worker processes), always, never.
     #[arg(long, default_value = "auto", value_parser = isolation)]
     pub isolate: Isolation,
-    /// How long a worker process may take for one step before it is ended.
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub timeout: Duration,
+    /// How long a launch of a candidate may take before it has failed: by default 20s where it can be ended (on the CPU device, in
+    /// worker processes), 60s elsewhere.
+    #[arg(long, value_parser = duration)]
+    pub timeout: Option<Duration>,
     /// What launches find in the device's cache: cold or warm; by default cold on GPUs.
     #[arg(long, value_parser = policy)]
     pub cache: Option<CachePolicy>,

@@ -60,12 +60,7 @@ impl From<std::io::Error> for Stop {
 
 /// The command, with this program's arguments.
 pub fn main() -> ExitCode {
-    let mut arguments = std::env::args_os();
-    if arguments.nth(1).is_some_and(|a| a == crate::worker::WORKER_ARGUMENT) {
-        // If the other side is gone there is nobody to tell.
-        let served = crate::worker::serve(std::io::stdin(), std::io::stdout());
-        return ExitCode::from(u8::from(served.is_err()));
-    }
+    crate::worker::serve_if_asked();
     ExitCode::from(run(std::env::args_os(), &mut std::io::stdout(), &mut std::io::stderr()) as u8)
 }
 

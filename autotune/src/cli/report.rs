@@ -40,7 +40,7 @@ pub fn print(
         add(s.failed, "failed");
         add(s.same, "with the code of another");
         add(s.known, "known before");
-        add(s.left_out, "not tried: the time was up");
+        add(s.left_out, if s.lost { "not tried: the device was lost" } else { "not tried: the time was up" });
         writeln!(out, "  {}{}", parts.join(", "), if s.interrupted { "; interrupted" } else { "" })?;
     }
     if let Some(failure) = &s.hopeless {

@@ -35,9 +35,14 @@ pub fn run(args: &Run, store: &Store, out: &mut dyn Write, err: &mut dyn Write) 
         None => Device::best()?,
     };
     let how = How {
-        settings: Settings { budget: args.budget, search: args.search, seed: args.seed, force: args.force },
+        settings: Settings {
+            budget: args.budget,
+            limit: args.timeout,
+            search: args.search.clone(),
+            seed: args.seed,
+            force: args.force,
+        },
         isolation: args.isolate,
-        limit: args.timeout,
         program: None,
         policy: args.cache,
     };

@@ -7,6 +7,7 @@ use super::program::{Action, Code, Inst, Program, Ref, Rule, truncate_elem};
 use super::reduce;
 use super::shape;
 use super::value::{Affine, Repr, Slot, fill, get, reserve};
+use super::watch::Watch;
 use crate::error::{Diagnostic, Error, Result};
 use crate::tile::{Cmp, Elem, Shape};
 
@@ -20,6 +21,7 @@ pub(super) struct Worker {
     /// A chunk of each uniform operand of an elementwise loop.
     fills: [Vec<u64>; 3],
     scratch: reduce::Scratch,
+    pub watch: Watch,
 }
 
 /// Where a program is in its grid, and the memory it works on.
@@ -57,6 +59,7 @@ impl Worker {
             slots: (0..program.slots).map(|_| Slot::new()).collect(),
             fills: std::array::from_fn(|_| vec![0; CHUNK]),
             scratch: Default::default(),
+            watch: Watch::new(None),
         }
     }
 
@@ -66,6 +69,20 @@ impl Worker {
             self.step(inst, context)?;
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::TimedOut`] at the loop `inst`, if the time is up.
+    fn in_time(&mut self, inst: &Inst, context: Context<'_>) -> Result<()> {
+        if !self.watch.is_over() {
+            return Ok(());
+        }
+        let [x, y, z] = context.id;
+        Err(Error::TimedOut {
+            kernel: context.kernel.to_owned(),
+            diagnostic: Diagnostic::new(inst.loc, format!("this loop was still running in program [{x}, {y}, {z}]"))
+                .help("look for a condition that never becomes false, or give it more time"),
+        })
     }
 
     fn step(&mut self, inst: &Inst, context: Context<'_>) -> Result<()> {
@@ -153,6 +170,7 @@ impl Worker {
                 let [lo, hi, step] = [0, 1, 2].map(|i| self.index(&args[i]));
                 let mut i = lo;
                 while if step > 0 { i < hi } else { step < 0 && i > hi } {
+                    self.in_time(inst, context)?;
                     self.set(iv, Repr::Uniform(truncate_elem(iv.ty.elem, i as u64)));
                     self.run(body, context)?;
                     // A sum outside of i64 lies beyond any end.
@@ -165,6 +183,7 @@ impl Worker {
                     self.copy(from, to);
                 }
                 loop {
+                    self.in_time(inst, context)?;
                     self.run(condition, context)?;
                     if self.scalar(go_on) == 0 {
                         break;

@@ -4,10 +4,12 @@ use super::exec::{Context, Worker};
 use super::memory::Memory;
 use super::program::{Program, truncate_elem};
 use super::value::Repr;
+use super::watch::Watch;
 use crate::error::{Diagnostic, Error, Loc, Result};
 use crate::tile::Elem;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// The value of one flattened kernel parameter (see [`crate::tile::ParamKind`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +18,17 @@ pub enum ArgValue {
     Bits(u64),
     /// An address of host memory.
     Ptr(u64),
+}
+
+/// What all programs of one launch share.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    args: &'a [u64],
+    memory: &'a Memory,
+    grid: [u32; 3],
+    until: Option<Instant>,
+    /// The first program that has failed.
+    failed: &'a AtomicU64,
 }
 
 impl Program {
@@ -27,17 +40,25 @@ impl Program {
     /// [`Error::Execution`] if the arguments do not fit, or if the kernel touches memory outside of `memory`: then of
     /// the first such program in the grid's order. What was stored before stays stored.
     pub fn run(&self, args: &[ArgValue], memory: &Memory, grid: [u32; 3]) -> Result<()> {
+        self.run_until(args, memory, grid, None)
+    }
+
+    /// The same until a moment, if one is given.
+    ///
+    /// # Errors
+    /// As [`Program::run`]; [`Error::TimedOut`] soon after the moment if programs still run then.
+    pub fn run_until(&self, args: &[ArgValue], memory: &Memory, grid: [u32; 3], until: Option<Instant>) -> Result<()> {
         let (bits, programs) = self.check(args, grid)?;
+        let call = Call { args: &bits, memory, grid, until, failed: &AtomicU64::new(u64::MAX) };
         let threads = rayon::current_num_threads() as u64;
         if threads == 1 || programs == 1 {
-            return self.run_range(0..programs, &bits, memory, grid, &AtomicU64::new(u64::MAX));
+            return self.run_range(0..programs, call);
         }
         // Several chunks per thread even out programs of different length.
         let chunk = programs.div_ceil(threads * 8).max(1);
-        let failed = AtomicU64::new(u64::MAX);
         let errors: Vec<Option<Error>> = (0..programs.div_ceil(chunk))
             .into_par_iter()
-            .map(|c| self.run_range(c * chunk..((c + 1) * chunk).min(programs), &bits, memory, grid, &failed).err())
+            .map(|c| self.run_range(c * chunk..((c + 1) * chunk).min(programs), call).err())
             .collect();
         // Chunks are in order, and each stopped at its first failure.
         errors.into_iter().flatten().next().map_or(Ok(()), Err)
@@ -48,12 +69,36 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_serial(&self, args: &[ArgValue], memory: &Memory, grid: [u32; 3]) -> Result<()> {
+        self.run_serial_until(args, memory, grid, None)
+    }
+
+    /// The same until a moment, if one is given.
+    ///
+    /// # Errors
+    /// As [`Program::run_until`].
+    pub fn run_serial_until(
+        &self,
+        args: &[ArgValue],
+        memory: &Memory,
+        grid: [u32; 3],
+        until: Option<Instant>,
+    ) -> Result<()> {
         let (bits, programs) = self.check(args, grid)?;
-        self.run_range(0..programs, &bits, memory, grid, &AtomicU64::new(u64::MAX))
+        self.run_range(0..programs, Call { args: &bits, memory, grid, until, failed: &AtomicU64::new(u64::MAX) })
     }
 
     fn error(&self, message: String, help: &str) -> Error {
         Error::Execution {
+            kernel: self.name.clone(),
+            diagnostic: Diagnostic::new(Loc::UNKNOWN, message).help(help.to_owned()),
+        }
+    }
+
+    /// That the time was up before this program began.
+    fn late(&self, program: u64) -> Error {
+        let message = format!("{program} of the programs had run");
+        let help = "give it more time, or launch fewer programs";
+        Error::TimedOut {
             kernel: self.name.clone(),
             diagnostic: Diagnostic::new(Loc::UNKNOWN, message).help(help.to_owned()),
         }
@@ -92,19 +137,18 @@ impl Program {
     }
 
     /// Runs some programs in order up to the first that fails; none after one that has failed elsewhere.
-    fn run_range(
-        &self,
-        programs: std::ops::Range<u64>,
-        args: &[u64],
-        memory: &Memory,
-        grid: [u32; 3],
-        failed: &AtomicU64,
-    ) -> Result<()> {
+    fn run_range(&self, programs: std::ops::Range<u64>, call: Call<'_>) -> Result<()> {
+        let Call { args, memory, grid, until, failed } = call;
         let mut worker = self.take_worker();
+        worker.watch = Watch::new(until);
         let [gx, gy] = [u64::from(grid[0]), u64::from(grid[1])];
         for program in programs {
             if failed.load(Ordering::Relaxed) < program {
                 break;
+            }
+            if worker.watch.is_over() {
+                failed.fetch_min(program, Ordering::Relaxed);
+                return Err(self.late(program));
             }
             for (slot, &bits) in worker.slots.iter_mut().zip(args) {
                 slot.repr = Repr::Uniform(bits);

@@ -14,7 +14,7 @@
 //! | `exec` | one program: the loop over instructions, control flow |
 //! | `access` | loads and stores, cut into runs of consecutive addresses |
 //! | `memory` | the check of every access against the memory given |
-//! | `launch` | all programs of a grid, in parallel |
+//! | `launch`, `watch` | all programs of a grid, in parallel; the end of those that do not end by themselves |
 //!
 //! Where the IR leaves freedom: reductions combine in the fixed order that `reduce` documents; `dot` takes tf32 for full
 //! `f32`; elementary functions are those of the platform's math library, except `erf`, which is the crate libm's.
@@ -32,6 +32,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod value;
+mod watch;
 
 pub use launch::ArgValue;
 pub use memory::{MemRegion, Memory};

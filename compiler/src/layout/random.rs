@@ -184,8 +184,8 @@ fn padded_places_are_apart_and_aligned() {
 #[test]
 fn swizzled_places_are_apart() {
     for row_bytes in [16, 32, 64, 128, 256, 512] {
-        let s = Swizzle { row_bytes };
         let rows = 32;
+        let s = Swizzle::new(rows, row_bytes);
         let mut all: Vec<u32> = (0..rows).flat_map(|r| (0..row_bytes / 16).map(move |c| s.byte(r, c))).collect();
         all.sort_unstable();
         assert!(all.iter().enumerate().all(|(i, &b)| b == i as u32 * 16), "{row_bytes}");
@@ -194,8 +194,10 @@ fn swizzled_places_are_apart() {
             for bit in [1, 2, 4, 8, 16].into_iter().filter(|b| row & b == 0) {
                 for chunk in 0..row_bytes / 16 {
                     let (shift, mask) = s.shift_and_mask();
-                    let moved = ((bit >> shift) & mask) ^ chunk ^ ((row >> shift) & mask);
-                    assert_eq!(s.byte(row | bit, chunk), (row | bit) * row_bytes + moved * 16);
+                    let (block, within) = (chunk / s.chunks(), chunk % s.chunks());
+                    let moved = ((bit >> shift) & mask) ^ within ^ ((row >> shift) & mask);
+                    let place = block * s.block_bytes + (row | bit) * s.row_bytes + moved * 16;
+                    assert_eq!(s.byte(row | bit, chunk), place);
                 }
             }
         }

@@ -67,14 +67,35 @@ impl Padded {
 }
 
 /// A matrix of 16-byte chunks whose place in a row is exchanged by the row, so that both rows and columns of chunks fall
-/// into different banks: byte `row * row_bytes + ((chunk ^ f(row)) * 16)`, as `ldmatrix`, TMA and wgmma have it.
+/// into different banks: byte `row * row_bytes + ((chunk ^ f(row)) * 16)`, as `ldmatrix`, TMA and wgmma have it. A matrix
+/// wider than a row is cut into blocks of columns, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Swizzle {
-    /// Bytes of a row: a power of two, at least 16.
+    /// Bytes of a row: a power of two, 16 to 128.
     pub row_bytes: u32,
+    /// Bytes of a block, which is all rows of it.
+    pub block_bytes: u32,
+    /// Bytes of a row of the matrix.
+    pub width: u32,
 }
 
 impl Swizzle {
+    /// For a matrix of so many rows of `width` bytes.
+    pub fn new(rows: u32, width: u32) -> Self {
+        let row_bytes = width.min(128);
+        Self { row_bytes, block_bytes: rows * row_bytes, width }
+    }
+
+    /// The chunks of a row of a block; a power of two.
+    pub fn chunks(self) -> u32 {
+        self.row_bytes.div_ceil(16)
+    }
+
+    /// Is the matrix wider than a block?
+    pub fn has_blocks(self) -> bool {
+        self.width > self.row_bytes
+    }
+
     /// `f(row)` is `(row >> shift) & mask`.
     pub fn shift_and_mask(self) -> (u32, u32) {
         match self.row_bytes {
@@ -88,7 +109,8 @@ impl Swizzle {
     /// Where chunk `chunk` of row `row` lies.
     pub fn byte(self, row: u32, chunk: u32) -> u32 {
         let (shift, mask) = self.shift_and_mask();
-        row * self.row_bytes + ((chunk ^ ((row >> shift) & mask)) * 16)
+        let (block, chunk) = (chunk / self.chunks(), chunk % self.chunks());
+        block * self.block_bytes + row * self.row_bytes + ((chunk ^ ((row >> shift) & mask)) * 16)
     }
 }
 
@@ -100,7 +122,7 @@ mod tests {
     #[test]
     fn swizzled_columns_fall_into_different_banks() {
         for row_bytes in [32, 64, 128, 256, 512] {
-            let s = Swizzle { row_bytes };
+            let s = Swizzle::new(16, row_bytes);
             let mut all: Vec<_> = (0..16).flat_map(|r| (0..row_bytes / 16).map(move |c| s.byte(r, c))).collect();
             for chunk in 0..row_bytes / 16 {
                 // The eight rows of one 8x8 matrix of `ldmatrix`.

@@ -23,6 +23,7 @@ impl Lowering<'_> {
     pub(super) fn dot(&mut self, op: OpId) -> Result<()> {
         match self.schedule.dots[&op].clone() {
             DotPlan::Mma(plan) => self.dot_mma(op, &plan),
+            DotPlan::Wgmma(plan) => self.dot_wgmma(op, &plan),
             DotPlan::Fma(acc) => self.dot_fma(op, &acc),
         }
     }

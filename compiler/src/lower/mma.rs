@@ -4,6 +4,7 @@ use super::memory::{Space, vector_group};
 use super::pipelined::Staged;
 use super::{Lowering, Regs};
 use crate::error::Result;
+use crate::layout::distributed::axis_bits;
 use crate::layout::{Layout, Swizzle};
 use crate::schedule::{DotPlan, MmaPlan};
 use crate::thread::{Access, Conv, IBin, MmaKind, Op, Shared, Special, Ty, Value};
@@ -32,11 +33,18 @@ impl Lowering<'_> {
         let within = self.b.mul_imm(within, elem_bytes.into());
         let by_row = self.b.shift_imm(IBin::ShrU, row, shift);
         let by_row = self.b.and_imm(by_row, mask.into());
+        let mut row_start = self.b.mul_imm(row, swizzle.row_bytes.into());
+        let mut chunk = chunk;
+        if swizzle.has_blocks() {
+            let block = self.b.shift_imm(IBin::ShrU, chunk, swizzle.chunks().trailing_zeros());
+            let block = self.b.mul_imm(block, swizzle.block_bytes.into());
+            row_start = self.b.add(row_start, block);
+            chunk = self.b.and_imm(chunk, i64::from(swizzle.chunks()) - 1);
+        }
         let chunk = self.b.xor(chunk, by_row);
         let chunk = self.b.mul_imm(chunk, 16);
-        let row = self.b.mul_imm(row, swizzle.row_bytes.into());
-        let row = self.b.add(row, within);
-        let at = self.b.add(row, chunk);
+        let at = self.b.add(row_start, within);
+        let at = self.b.add(at, chunk);
         SwizzledBase(self.b.add(at, start))
     }
 
@@ -88,8 +96,11 @@ impl Lowering<'_> {
         inside.extend(func.regions[body].params.iter().copied());
         let mut new: Vec<tile::Value> = Vec::new();
         for &op in &func.regions[body].ops {
-            let Some(DotPlan::Mma(plan)) = self.schedule.dots.get(&op) else { continue };
-            let first = usize::from(plan.a_in_registers);
+            let first = match self.schedule.dots.get(&op) {
+                Some(DotPlan::Mma(plan)) => usize::from(plan.a_in_registers),
+                Some(DotPlan::Wgmma(_)) => 0,
+                _ => continue,
+            };
             for &x in &func.ops[op].operands[first..2] {
                 if !inside.contains(&x) && !new.contains(&x) && !self.is_staged(x) {
                     new.push(x);
@@ -110,6 +121,10 @@ impl Lowering<'_> {
             let staged = self.stage(x)?;
             self.staged.insert(x, staged);
             self.held.push(x);
+        }
+        // Any loop that comes later may multiply by them.
+        if self.schedule.dots.values().any(|plan| matches!(plan, DotPlan::Wgmma(_))) {
+            self.b.emit(Op::AsyncProxyFence, vec![], &[]);
         }
         self.hazards.shared_written();
         self.barrier();
@@ -133,7 +148,8 @@ impl Lowering<'_> {
         let inner = if layout.run_along(0) > layout.run_along(1) { 0 } else { 1 };
         let elem = func.ty(x).elem;
         let bytes = elem.bytes() as u32;
-        let swizzle = Swizzle { row_bytes: layout.shape.dims()[inner] as u32 * bytes };
+        let (rows, width) = (layout.shape.dims()[1 - inner] as u32, layout.shape.dims()[inner] as u32);
+        let swizzle = Swizzle::new(rows, width * bytes);
         let buf = self.shared.open(&mut self.b, staged_bytes(&layout.shape, elem.bytes()), bytes as u8 * 8);
         let guard = self.is_first_copy(&layout);
         let (row, column) = (self.thread_coord(&layout, 1 - inner), self.thread_coord(&layout, inner));
@@ -150,8 +166,12 @@ impl Lowering<'_> {
         Ok(Staged { buf, start, inner, swizzle })
     }
 
-    /// Operands of a dot in shared memory, ready to be read; and the buffers made for them.
-    fn mma_operands(&mut self, operands: &[tile::Value]) -> Result<(Vec<Staged>, Vec<Shared>)> {
+    /// Operands of a dot in shared memory, ready to be read, by `wgmma` if `fenced`; and the buffers made for them.
+    pub(super) fn mma_operands(
+        &mut self,
+        operands: &[tile::Value],
+        fenced: bool,
+    ) -> Result<(Vec<Staged>, Vec<Shared>)> {
         let missing: Vec<_> = operands.iter().copied().filter(|&x| !self.is_staged(x)).collect();
         // Getting at registers may convert, with barriers of its own: all that comes before the first write.
         for &v in &missing {
@@ -174,6 +194,9 @@ impl Lowering<'_> {
             });
         }
         if !made.is_empty() {
+            if fenced {
+                self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+            }
             self.hazards.shared_written();
             self.barrier();
         }
@@ -193,18 +216,14 @@ impl Lowering<'_> {
             None
         };
         let from_shared = if fragments.is_some() { &data.operands[1..2] } else { &data.operands[..2] };
-        let (staged, made) = self.mma_operands(from_shared)?;
+        let (staged, made) = self.mma_operands(from_shared, false)?;
         let bytes = func.ty(x).elem.bytes() as u32;
         let (m, n) = (acc.shape.dims()[0] as u32, acc.shape.dims()[1] as u32);
         let depth = func.ty(x).shape.dims()[1] as u32;
         let (m_tiles, n_tiles) = ((m / plan.warps_m / 16) as usize, (n / plan.warps_n / 8) as usize);
         let warp = self.b.special(Special::Warp);
-        let of_warp = |bit: u32, extent: u32, w: &Layout| -> Vec<u32> {
-            w.warp.iter().map(|b| (b >> bit) & (extent - 1)).collect()
-        };
-        let n_bits = n.trailing_zeros();
-        let warp_row = self.spread_bits(warp, &of_warp(n_bits, m, acc));
-        let warp_column = self.spread_bits(warp, &of_warp(0, n, acc));
+        let warp_row = self.spread_bits(warp, &of_warps(acc, 0));
+        let warp_column = self.spread_bits(warp, &of_warps(acc, 1));
         let a_reader = match staged[..] {
             [a, _] => Some(Reader { tight: plan.chained, ..self.reader(a, bytes, warp_row, Role::A) }),
             _ => None,
@@ -352,6 +371,12 @@ impl Lowering<'_> {
     }
 }
 
+/// What the bits of the warp's number contribute to a coordinate of an accumulator.
+pub(super) fn of_warps(acc: &Layout, axis: usize) -> Vec<u32> {
+    let (first, bits) = axis_bits(&acc.shape, axis);
+    acc.warp.iter().map(|b| (b >> first) & ((1 << bits) - 1)).collect()
+}
+
 /// Which operand of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -380,6 +405,8 @@ pub(super) fn staged_bytes(shape: &Shape, elem_bytes: usize) -> u32 {
 fn swizzled_constants(swizzle: Swizzle, elem_bytes: u32, row: u32, column: u32) -> (u32, i32) {
     let per_chunk = 16 / elem_bytes;
     let (shift, mask) = swizzle.shift_and_mask();
-    let chunk = (column / per_chunk) ^ ((row >> shift) & mask);
-    (chunk * 16, (row * swizzle.row_bytes + column % per_chunk * elem_bytes) as i32)
+    let chunk = column / per_chunk;
+    let (block, chunk) = (chunk / swizzle.chunks(), chunk % swizzle.chunks());
+    let offset = block * swizzle.block_bytes + row * swizzle.row_bytes + column % per_chunk * elem_bytes;
+    ((chunk ^ ((row >> shift) & mask)) * 16, offset as i32)
 }

@@ -21,6 +21,7 @@ mod reduce;
 mod shared;
 mod values;
 mod view;
+mod wgmma;
 
 pub mod half;
 pub mod math;
@@ -57,6 +58,8 @@ struct Lowering<'a> {
     staged: HashMap<Value, Staged>,
     /// Of those: what loops of the open regions do not change.
     held: Vec<Value>,
+    /// Products of four warps that the loop around them waits for, one round later.
+    in_flight: HashSet<OpId>,
 }
 
 /// Lowers a function.
@@ -77,6 +80,7 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         hazards: Hazards::default(),
         shared: SharedPool::default(),
         staged: HashMap::new(),
+        in_flight: HashSet::new(),
         held: Vec::new(),
     };
     l.params();

@@ -1,16 +1,18 @@
 //! Loops whose loads run ahead: `cp.async` into as many shared buffers as there are stages.
 //!
 //! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
-//! `i - 1` has read (one barrier lies between), and computes.
+//! `i - 1` has read (one barrier lies between), and computes. Products of four warps (`wgmma`) whose sums nothing else in the
+//! loop looks at stay in flight until the next round has started its own: then the copies are one round less ahead.
 
 use super::memory::vector_group;
 use super::mma::staged_bytes;
 use super::{Lowering, Regs};
 use crate::error::Result;
 use crate::layout::{Layout, Swizzle};
-use crate::schedule::MemoryAccess;
+use crate::schedule::{DotPlan, MemoryAccess};
 use crate::thread::{Cmp, Op, Shared, Value};
 use crate::tile::{self, OpId, Region, Shape};
+use std::collections::HashMap;
 
 /// A matrix in swizzled shared memory.
 #[derive(Clone, Copy)]
@@ -73,6 +75,8 @@ impl Lowering<'_> {
             .collect();
         self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
+        let products = if stages > 2 { self.products_in_flight(body) } else { vec![] };
+        let distance = stages - 1 - u32::from(!products.is_empty());
         self.hazards.forget_places();
         for l in &loads {
             self.touch_ahead(l);
@@ -86,7 +90,7 @@ impl Lowering<'_> {
         for (&i, r) in plan.carried.iter().zip(&running) {
             ahead_regs.push(self.regs(data.operands[3 + i], &r.layout)?);
         }
-        for stage in 0..stages - 1 {
+        for stage in 0..distance {
             let round = self.b.iconst(ty, stage.into());
             let in_time = self.b.icmp_u(Cmp::Lt, round, trips);
             let stage = self.b.i32(stage as i32);
@@ -99,8 +103,8 @@ impl Lowering<'_> {
         // the kernel's own.
         let zero = self.b.iconst(ty, 0);
         let first = self.b.i32(0);
-        let last = self.b.i32(stages as i32 - 1);
-        let mut inits = vec![zero, lo, ahead, first, last];
+        let next_stage = self.b.i32(distance as i32);
+        let mut inits = vec![zero, lo, ahead, first, next_stage];
         inits.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
         let own = inits.len();
         for (&v, layout) in data.operands[3..].iter().zip(&layouts) {
@@ -113,9 +117,12 @@ impl Lowering<'_> {
         let carried = self.b.loop_body(go_on);
         let (round, iv, ahead, read, write) = (carried[0], carried[1], carried[2], carried[3], carried[4]);
 
-        self.b.emit(Op::CpAsyncWait((stages - 2) as u8), vec![], &[]);
+        self.b.emit(Op::CpAsyncWait((distance - 1) as u8), vec![], &[]);
+        if self.has_wgmma(body) {
+            self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+        }
         self.barrier();
-        let coming = self.b.add_imm(round, i64::from(stages) - 1);
+        let coming = self.b.add_imm(round, distance.into());
         // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
         let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
         let mut ahead_flat = &carried[5..own];
@@ -147,7 +154,14 @@ impl Lowering<'_> {
             let staged = Staged { buf: l.buf, start, inner: l.inner, swizzle: l.swizzle };
             self.staged.insert(func.ops[l.load].results[0], staged);
         }
+        self.in_flight.extend(&products);
         self.region_ops(body)?;
+        for op in &products {
+            self.in_flight.remove(op);
+        }
+        if !products.is_empty() {
+            self.b.wgmma_wait(products.len() as u8, &[]);
+        }
         let next_stage = |l: &mut Self, s: Value| {
             let up = l.b.add_imm(s, 1);
             let end = l.b.i32(stages as i32);
@@ -167,6 +181,7 @@ impl Lowering<'_> {
             self.staged.remove(&func.ops[l.load].results[0]);
         }
         let results = self.b.end_loop(&next);
+        let results = self.finish_products(&products, body, &layouts, own, results);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
         // No round may have run, and so none of the barriers in it.
@@ -185,6 +200,75 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Has the loop a product of four warps?
+    fn has_wgmma(&self, body: Region) -> bool {
+        let mut found = false;
+        self.func.walk(body, &mut |op| found |= matches!(self.schedule.dots.get(&op), Some(DotPlan::Wgmma(_))));
+        found
+    }
+
+    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead, and
+    /// the sum is a carried value of which the loop makes no other use.
+    fn products_in_flight(&self, body: Region) -> Vec<OpId> {
+        let func = self.func;
+        let next = &func.ops[func.terminator(body)].operands;
+        let mut uses: HashMap<tile::Value, usize> = HashMap::new();
+        func.walk(body, &mut |op| func.ops[op].operands.iter().for_each(|&v| *uses.entry(v).or_default() += 1));
+        let carried = |op: &OpId| {
+            let data = &func.ops[*op];
+            let (sum, result) = (data.operands[2], data.results[0]);
+            let index = func.regions[body].params.iter().position(|&p| p == sum).filter(|&i| i > 0)?;
+            (next[index - 1] == result && uses.get(&sum) == Some(&1) && uses.get(&result) == Some(&1)).then_some(index)
+        };
+        let ahead = |op: &OpId| func.ops[*op].operands[..2].iter().all(|&x| self.runs_ahead(body, x));
+        let dots = func.regions[body].ops.iter().copied();
+        let wgmma = dots.filter(|op| matches!(self.schedule.dots.get(op), Some(DotPlan::Wgmma(_))));
+        wgmma.filter(|op| ahead(op) && carried(op).is_some()).collect()
+    }
+
+    /// Is `x` a load of the loop that runs ahead, or the same seen as another matrix?
+    fn runs_ahead(&self, body: Region, mut x: tile::Value) -> bool {
+        let func = self.func;
+        while let Some(op) = func.def_op(x) {
+            match &func.ops[op].op {
+                tile::Op::Permute(_) | tile::Op::Reshape => x = func.ops[op].operands[0],
+                _ => {
+                    let pipelines = self.schedule.pipelines.values();
+                    return func.regions[body].ops.contains(&op) && pipelines.flat_map(|p| &p.loads).any(|&l| l == op);
+                }
+            }
+        }
+        false
+    }
+
+    /// After the loop: its results, with those of products in flight finished.
+    fn finish_products(
+        &mut self,
+        products: &[OpId],
+        body: Region,
+        layouts: &[Layout],
+        own: usize,
+        mut results: Vec<Value>,
+    ) -> Vec<Value> {
+        if products.is_empty() {
+            return results;
+        }
+        let params = &self.func.regions[body].params;
+        let mut places = Vec::new();
+        for &op in products {
+            let sum = self.func.ops[op].operands[2];
+            let index = params[1..].iter().position(|&p| p == sum).unwrap_or(0);
+            let start = own + layouts[..index].iter().map(Layout::registers).sum::<usize>();
+            places.extend(start..start + layouts[index].registers());
+        }
+        let values: Vec<Value> = places.iter().map(|&i| results[i]).collect();
+        let finished = self.b.wgmma_wait(0, &values);
+        for (&i, value) in places.iter().zip(finished) {
+            results[i] = value;
+        }
+        results
+    }
+
     fn open_stages(&mut self, load: OpId, stages: u32) -> Ahead {
         let func = self.func;
         let result = func.ops[load].results[0];
@@ -199,7 +283,8 @@ impl Lowering<'_> {
             let kept = Shape::new(dims.iter().copied().filter(|&d| d > 1).collect::<Vec<_>>());
             (access.layout.reshape(&kept), dims[..axis].iter().filter(|&&d| d > 1).count())
         };
-        let swizzle = Swizzle { row_bytes: (dims[axis] * elem_bytes) as u32 };
+        let rows = ty.shape.elements() / dims[axis];
+        let swizzle = Swizzle::new(rows as u32, (dims[axis] * elem_bytes) as u32);
         let bytes = staged_bytes(&ty.shape, elem_bytes);
         let buf = self.shared.open(&mut self.b, bytes * stages, elem_bytes as u8 * 8);
         Ahead { load, access, buf, bytes, matrix, inner, swizzle }

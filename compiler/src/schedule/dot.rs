@@ -44,11 +44,29 @@ impl MmaPlan {
     }
 }
 
+/// The tensor-core way of four warps at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WgmmaPlan {
+    /// The elements.
+    pub kind: MmaKind,
+    /// The layout of the accumulator.
+    pub acc: Layout,
+    /// Columns of one instruction.
+    pub n: u32,
+}
+
+/// Columns that one instruction has at least: with fewer the tensor cores wait.
+const LEAST_COLUMNS: u32 = 32;
+/// Columns that one instruction has at most.
+const MOST_COLUMNS: u32 = 256;
+
 /// The way one `dot` is done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DotPlan {
     /// By `mma.sync`, operands through swizzled shared memory.
     Mma(MmaPlan),
+    /// By `wgmma`, operands in swizzled shared memory.
+    Wgmma(WgmmaPlan),
     /// By multiply-adds of each thread, operands through shared memory; the accumulator's layout.
     Fma(Layout),
 }
@@ -58,6 +76,7 @@ impl DotPlan {
     pub fn acc(&self) -> &Layout {
         match self {
             DotPlan::Mma(m) => &m.acc,
+            DotPlan::Wgmma(w) => &w.acc,
             DotPlan::Fma(l) => l,
         }
     }
@@ -75,12 +94,48 @@ impl DotPlan {
             _ => None,
         };
         let (m, n, k) = (shape.dims()[0], shape.dims()[1], a.shape.dims()[1]);
+        if let Some((kind @ (MmaKind::F16 | MmaKind::Bf16), depth)) = kind
+            && caps.wgmma
+            && !chained
+            && k >= depth
+            && let Some(plan) = Self::wgmma(kind, &shape, warps)
+        {
+            return plan;
+        }
         match kind {
             Some((kind, depth)) if caps.mma_sync && lanes == 32 && m >= 16 && n >= 8 && k >= depth => {
                 Self::mma(kind, &shape, warps, chained)
             }
             _ => Self::Fma(Layout::blocked(&shape, &[1, 0], 4, lanes, warps)),
         }
+    }
+
+    /// Splits the result among groups of four warps: rows first, since each group reads all columns of its own.
+    fn wgmma(kind: MmaKind, shape: &Shape, warps: u32) -> Option<Self> {
+        let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
+        if !warps.is_multiple_of(4) || m < 64 || n < LEAST_COLUMNS {
+            return None;
+        }
+        let groups = warps / 4;
+        let groups_m = groups.min(m / 64);
+        let groups_n = groups / groups_m;
+        // A group's columns begin with a block of 128 bytes.
+        if groups_n > 1 && n / groups_n < 64 {
+            return None;
+        }
+        let ((m0, m_bits), (n0, n_bits)) = (axis_bits(shape, 0), axis_bits(shape, 1));
+        let (mb, nb) = (|i: u32| 1 << (m0 + i), |i: u32| 1 << (n0 + i));
+        let (gm_bits, gn_bits) = (groups_m.trailing_zeros(), groups_n.trailing_zeros());
+        // An instruction: 64 rows, of which a warp has 16. Then the instructions of a group, by columns and by rows.
+        let mut reg = vec![nb(0), mb(3)];
+        reg.extend((3..n_bits - gn_bits).map(nb));
+        reg.extend((6..m_bits - gm_bits).map(mb));
+        let lane = vec![nb(1), nb(2), mb(0), mb(1), mb(2)];
+        let mut warp = vec![mb(4), mb(5)];
+        warp.extend((m_bits - gm_bits..m_bits).map(mb));
+        warp.extend((n_bits - gn_bits..n_bits).map(nb));
+        let acc = Layout { shape: shape.clone(), reg, lane, warp };
+        Some(Self::Wgmma(WgmmaPlan { kind, acc, n: (n / groups_n).min(MOST_COLUMNS) }))
     }
 
     /// Splits the result among the warps so that each reads as little as it can: blocks near square. Chained products are split
@@ -116,6 +171,7 @@ impl fmt::Display for DotPlan {
                 write!(f, "mma {:?} on {} x {} warps in {}", m.kind, m.warps_m, m.warps_n, m.acc)?;
                 if m.a_in_registers { f.write_str(", left operand in registers") } else { Ok(()) }
             }
+            DotPlan::Wgmma(w) => write!(f, "wgmma {:?} m64n{} in {}", w.kind, w.n, w.acc),
             DotPlan::Fma(l) => write!(f, "fma in {l}"),
         }
     }

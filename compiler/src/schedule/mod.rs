@@ -10,7 +10,7 @@ mod dot;
 mod plan;
 
 pub use access::MemoryAccess;
-pub use dot::{DotPlan, MmaPlan};
+pub use dot::{DotPlan, MmaPlan, WgmmaPlan};
 
 use crate::analysis::axis::AxisInfo;
 use crate::entity::Entity;

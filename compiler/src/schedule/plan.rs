@@ -470,7 +470,10 @@ impl Planner<'_> {
                     Op::Reshape if self.func.ty(data.results[0]).shape.is_matrix_of(&self.func.ty(value).shape) => {
                         self.feeds_only_mma(body, data.results[0])
                     }
-                    Op::Dot { .. } => matches!(self.schedule.dots[&user], DotPlan::Mma(_)) && data.operands[2] != value,
+                    Op::Dot { .. } => {
+                        let cores = matches!(self.schedule.dots[&user], DotPlan::Mma(_) | DotPlan::Wgmma(_));
+                        cores && data.operands[2] != value
+                    }
                     _ => false,
                 }
         })

@@ -190,6 +190,14 @@ impl Machine<'_> {
                      thread {other} in `{text}`"
                 )
             }
+            Wrong::InUse { byte } => {
+                format!("byte {byte} of {buf} is {verb} while a tensor-core product that reads it is in flight")
+            }
+            Wrong::Unfenced { byte } => {
+                format!(
+                    "byte {byte} of {buf} is read by a tensor-core product, but no `async_proxy_fence` follows its write"
+                )
+            }
             Wrong::Race { byte, race } => self.race(&format!("byte {byte} of {buf}"), race, verb),
         };
         self.fail(id, &what, once(thread))

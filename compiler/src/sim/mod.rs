@@ -16,6 +16,8 @@
 //! - barriers not reached by all threads of the program, warp-wide ops not reached by all lanes of the warp, shuffles from
 //!   lanes that do not exist;
 //! - integer division by zero and shifts by the width or more, which [`crate::thread::ops`] forbids;
+//! - shared memory read by a tensor-core product of four warps (`wgmma`) without a fence after its write, or written before
+//!   the product is waited for; results of products in flight that anything else reads;
 //! - loops without end.
 //!
 //! Not found: races between programs.
@@ -28,6 +30,7 @@ mod report;
 mod shadow;
 mod shared;
 mod warp;
+mod wgmma;
 
 #[cfg(test)]
 mod tests;
@@ -122,6 +125,7 @@ fn wrong_width(func: &Function) -> Option<String> {
             }
             Op::CpAsync { buf, bytes, .. } => wrong(buf, 8 * u32::from(bytes)),
             Op::LdMatrix { buf, .. } => wrong(buf, 128),
+            Op::Wgmma { a, b, .. } => wrong(a.buf, 128).or_else(|| wrong(b.buf, 128)),
             _ => None,
         };
         found = found.take().or(message);

@@ -36,6 +36,8 @@ pub struct Report {
     pub shuffles: u64,
     /// `mma` instructions.
     pub mmas: u64,
+    /// `wgmma` instructions, counted once for every four warps.
+    pub wgmmas: u64,
     /// `ldmatrix` instructions.
     pub ldmatrices: u64,
     /// Asynchronous copy instructions.

@@ -3,7 +3,7 @@
 use super::shadow::{Cell, Clock, Race, Touch};
 use crate::entity::Entity;
 use crate::thread::{Function, Shared, SharedBuf};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// A mistake in the use of shared memory, at one byte of a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,14 @@ pub(super) enum Wrong {
         byte: usize,
         race: Race,
     },
+    /// A tensor-core product that is in flight reads the byte.
+    InUse {
+        byte: usize,
+    },
+    /// No fence has made the byte visible to `wgmma`.
+    Unfenced {
+        byte: usize,
+    },
 }
 
 /// Where in shared memory an access is.
@@ -54,6 +62,10 @@ struct SharedCell {
     /// The thread whose asynchronous copy is in flight, plus 1; 0 if none is.
     in_flight: u32,
     copy_inst: u32,
+    /// How many products in flight read it.
+    in_use: u32,
+    /// Has its writer fenced it for `wgmma`?
+    fenced: bool,
 }
 
 #[derive(Default)]
@@ -77,12 +89,26 @@ struct Copies {
     groups: VecDeque<Vec<Copy>>,
 }
 
+/// Bytes of the first pool.
+type Range = std::ops::Range<usize>;
+
+/// What the products of one warp read: those of the group that is still open, and those of the pending groups.
+#[derive(Default)]
+struct Products {
+    open: Vec<Range>,
+    groups: VecDeque<Vec<Range>>,
+}
+
 /// Shared memory of one program.
 pub(super) struct SharedMemory {
     /// One, or one for each width of elements.
     pools: Vec<Pool>,
     untyped: bool,
     copies: Vec<Copies>,
+    /// Of each thread that starts products for its warp.
+    products: HashMap<usize, Products>,
+    /// For each thread: what it wrote since its last fence for `wgmma`.
+    unfenced: Vec<Vec<Range>>,
 }
 
 impl SharedMemory {
@@ -93,7 +119,8 @@ impl SharedMemory {
             Pool { bytes: vec![0; len], cells: vec![SharedCell::default(); len] }
         });
         let copies = (0..func.threads).map(|_| Copies::default()).collect();
-        Self { pools: pools.collect(), untyped, copies }
+        let unfenced = vec![vec![]; func.threads as usize];
+        Self { pools: pools.collect(), untyped, copies, products: HashMap::new(), unfenced }
     }
 
     /// Where `len` bytes from `byte` of a buffer are. They must be inside and aligned to `align`.
@@ -133,10 +160,12 @@ impl SharedMemory {
         for (i, c) in pool.cells[at.address..at.address + bytes.len()].iter_mut().enumerate() {
             let byte = at.byte + i;
             c.not_in_flight(byte)?;
+            c.not_in_use(byte)?;
             c.cell.write(now, clock).map_err(|race| Wrong::Race { byte, race })?;
-            c.writer = at.writer();
+            (c.writer, c.fenced) = (at.writer(), false);
         }
         pool.bytes[at.address..at.address + bytes.len()].copy_from_slice(bytes);
+        self.unfenced[now.thread as usize].push(at.address..at.address + bytes.len());
         Ok(())
     }
 
@@ -145,6 +174,7 @@ impl SharedMemory {
         for (i, c) in self.pools[at.pool].cells[at.address..at.address + len].iter_mut().enumerate() {
             let byte = at.byte + i;
             c.not_in_flight(byte)?;
+            c.not_in_use(byte)?;
             // Nothing orders the copy after what other threads do now, so it must not race from its start on.
             c.cell.write(now, clock).map_err(|race| Wrong::Race { byte, race })?;
             (c.in_flight, c.copy_inst) = (now.thread + 1, now.inst);
@@ -172,8 +202,50 @@ impl SharedMemory {
                 for c in &mut pool.cells[from..to] {
                     // To other threads the bytes are written now: they need a barrier after the wait.
                     c.cell.written(clock.touch(thread, copy.inst));
-                    (c.writer, c.in_flight) = (copy.at.writer(), 0);
+                    (c.writer, c.in_flight, c.fenced) = (copy.at.writer(), 0, false);
                 }
+                self.unfenced[thread].push(from..to);
+            }
+        }
+    }
+
+    // ---- tensor-core products of four warps ---------------------------------------------------------------------
+
+    /// The bytes that a product reads, started by `now.thread` for its warp; until the product is waited for, none of
+    /// them may be written.
+    pub fn read_async(&mut self, at: At, len: usize, now: Touch, clock: &Clock) -> Result<&[u8], Wrong> {
+        let range = at.address..at.address + len;
+        for (i, c) in self.pools[0].cells[range.clone()].iter_mut().enumerate() {
+            if c.writer != 0 && c.in_flight == 0 && !c.fenced {
+                return Err(Wrong::Unfenced { byte: at.byte + i });
+            }
+            c.in_use += 1;
+        }
+        self.products.entry(now.thread as usize).or_default().open.push(range);
+        self.read(at, len, now, clock)
+    }
+
+    /// What the thread wrote is seen by products.
+    pub fn fence(&mut self, thread: usize) {
+        for range in std::mem::take(&mut self.unfenced[thread]) {
+            self.pools[0].cells[range].iter_mut().for_each(|c| c.fenced = true);
+        }
+    }
+
+    /// Ends the group of products that the thread started for its warp.
+    pub fn commit_products(&mut self, thread: usize) {
+        let p = self.products.entry(thread).or_default();
+        p.groups.push_back(std::mem::take(&mut p.open));
+    }
+
+    /// Lets all but the last `n` groups of products end.
+    pub fn wait_products(&mut self, thread: usize, n: usize) {
+        let groups = &mut self.products.entry(thread).or_default().groups;
+        while groups.len() > n
+            && let Some(group) = groups.pop_front()
+        {
+            for range in group {
+                self.pools[0].cells[range].iter_mut().for_each(|c| c.in_use -= 1);
             }
         }
     }
@@ -191,6 +263,10 @@ impl At {
 }
 
 impl SharedCell {
+    fn not_in_use(&self, byte: usize) -> Result<(), Wrong> {
+        if self.in_use == 0 { Ok(()) } else { Err(Wrong::InUse { byte }) }
+    }
+
     fn not_in_flight(&self, byte: usize) -> Result<(), Wrong> {
         match self.in_flight {
             0 => Ok(()),

@@ -63,6 +63,8 @@ pub struct Caps {
     pub mma_sync: bool,
     /// Is `CpAsync` supported?
     pub cp_async: bool,
+    /// Are `Wgmma` and the ops around it supported?
+    pub wgmma: bool,
 }
 
 impl Caps {
@@ -93,6 +95,7 @@ impl Caps {
             approx: true,
             mma_sync: true,
             cp_async: true,
+            wgmma: arch_specific,
         }
     }
 
@@ -116,6 +119,7 @@ impl Caps {
             approx: false,
             mma_sync: false,
             cp_async: false,
+            wgmma: false,
         }
     }
 
@@ -139,6 +143,7 @@ impl Caps {
             approx: false,
             mma_sync: false,
             cp_async: false,
+            wgmma: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::eval;
 use super::function::{
     AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
 };
-use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty};
+use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
 use crate::entity::{Arena, Entity};
 use std::collections::HashMap;
 
@@ -476,6 +476,25 @@ impl Builder {
     pub fn mma(&mut self, kind: MmaKind, a: &[Value], b: &[Value], c: &[Value]) -> Vec<Value> {
         let types: Vec<_> = c.iter().map(|&v| self.ty(v)).collect();
         self.emit(Op::Mma(kind), [a, b, c].concat(), &types)
+    }
+
+    /// Starts a product of four warps, see [`Op::Wgmma`]: `a` and `b` with their bytes in shared memory.
+    pub fn wgmma(
+        &mut self,
+        kind: MmaKind,
+        n: u16,
+        (a, a_byte): (WgmmaMatrix, Value),
+        (b, b_byte): (WgmmaMatrix, Value),
+        c: &[Value],
+    ) -> Vec<Value> {
+        let types: Vec<_> = c.iter().map(|&v| self.ty(v)).collect();
+        self.emit(Op::Wgmma { kind, n, a, b }, [&[a_byte, b_byte], c].concat(), &types)
+    }
+
+    /// Waits until at most `n` groups of products are pending; gives these values of them, finished.
+    pub fn wgmma_wait(&mut self, n: u8, values: &[Value]) -> Vec<Value> {
+        let types: Vec<_> = values.iter().map(|&v| self.ty(v)).collect();
+        self.emit(Op::WgmmaWait(n), values.to_vec(), &types)
     }
 
     /// The value of lane `lane ^ mask`.

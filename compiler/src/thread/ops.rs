@@ -233,6 +233,22 @@ pub enum MmaKind {
     U8,
 }
 
+/// A matrix in shared memory as `wgmma` reads it: rows of `swizzle` bytes, whose chunks of 16 bytes are exchanged by the
+/// address bits 7 and up; what is wider is cut into blocks of columns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct WgmmaMatrix {
+    /// Where it is; aligned to 1024 bytes.
+    pub buf: Shared,
+    /// Added to the byte index.
+    pub offset: i32,
+    /// Bytes of a row: 32, 64 or 128.
+    pub swizzle: u8,
+    /// Does a row go along k? If not, it goes along the other dimension of the matrix.
+    pub k_inner: bool,
+    /// Bytes from one block of columns to the next.
+    pub block: u32,
+}
+
 /// How a value moves between the lanes of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shuffle {
@@ -325,6 +341,28 @@ pub enum Op {
     /// `(a.., b.., c..) -> (d..)`: `a b + c` over a warp, fragments as in the PTX manual. If
     /// [`crate::target::Caps::mma_sync`].
     Mma(MmaKind),
+    /// `(a: I32, b: I32, c: F32 x n/2) -> (d: F32 x n/2)`: starts `a b + c` over four warps, of the m64 x `n` x k16
+    /// matrices at these bytes of shared memory; fragments of `c` as in the PTX manual. The results are in flight: only
+    /// another `Wgmma` may take them, as `c`, and `WgmmaWait`. If [`crate::target::Caps::wgmma`]; so are the next four.
+    Wgmma {
+        /// `F16` or `Bf16`.
+        kind: MmaKind,
+        /// Columns: 8 to 256, a multiple of 8.
+        n: u16,
+        /// 64 rows.
+        a: WgmmaMatrix,
+        /// `n` columns.
+        b: WgmmaMatrix,
+    },
+    /// Registers written before are seen by `Wgmma` after it.
+    WgmmaFence,
+    /// Ends a group of products of this thread's four warps.
+    WgmmaCommit,
+    /// `(values..) -> (values..)`: waits until at most so many groups are pending. The values, in flight before, are then
+    /// finished; shared memory that the finished groups read may be written again after a barrier.
+    WgmmaWait(u8),
+    /// What this thread wrote to shared memory is seen by `Wgmma` (of other threads: after a barrier).
+    AsyncProxyFence,
     /// `(I32 | F32 [, I32]) -> same`: the value of another lane.
     Shuffle(Shuffle),
     /// All threads of the program arrive before any goes on; their accesses to shared and global memory before it

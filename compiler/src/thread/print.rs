@@ -24,7 +24,7 @@
 //! `.32x4` is an access of 4 elements of 32 bits.
 
 use super::function::{AbiTy, Block, Function, InstData, InstId, Value};
-use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty};
+use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
 use std::fmt::{self, Write};
 
 impl fmt::Display for Function {
@@ -154,6 +154,18 @@ fn head(f: &mut dyn Write, func: &Function, inst: &InstData) -> fmt::Result {
             let part = |from: usize, to: usize| list(o.get(from.min(o.len())..to.min(o.len())).unwrap_or_default());
             write!(f, "mma.{kind} ({}), ({}), ({})", part(0, 4), part(4, 6), part(6, o.len()))
         }
+        Op::Wgmma { kind, n, a, b } => {
+            let matrix = |m: &WgmmaMatrix, byte: &str| {
+                let order = if m.k_inner { "k" } else { "mn" };
+                format!("{}[{}] {order} swizzle {} block {}", m.buf, offset(byte, m.offset), m.swizzle, m.block)
+            };
+            let (a, b) = (matrix(a, &nth(0)), matrix(b, &nth(1)));
+            write!(f, "wgmma.{kind}.n{n} ({a}), ({b}), ({})", rest(2))
+        }
+        Op::WgmmaWait(n) => {
+            write!(f, "wgmma_wait {n}")?;
+            if o.is_empty() { Ok(()) } else { write!(f, " ({})", list(o)) }
+        }
         Op::Shuffle(Shuffle::Xor(mask)) => write!(f, "shuffle.xor {}, {mask}", rest(0)),
         Op::Shuffle(Shuffle::Index) => write!(f, "shuffle.index {}", rest(0)),
         Op::Loop => {
@@ -210,6 +222,9 @@ fn name(op: &Op) -> String {
         Op::Pack16 => "pack16".into(),
         Op::Barrier => "barrier".into(),
         Op::WarpBarrier => "warp_barrier".into(),
+        Op::WgmmaFence => "wgmma_fence".into(),
+        Op::WgmmaCommit => "wgmma_commit".into(),
+        Op::AsyncProxyFence => "async_proxy_fence".into(),
         Op::If => "if".into(),
         Op::Yield => "yield".into(),
         Op::Condition => "condition".into(),
@@ -225,6 +240,8 @@ fn name(op: &Op) -> String {
         | Op::CpAsyncWait(_)
         | Op::LdMatrix { .. }
         | Op::Mma(_)
+        | Op::Wgmma { .. }
+        | Op::WgmmaWait(_)
         | Op::Shuffle(_)
         | Op::Loop => unreachable!("`head` prints these itself"),
     }

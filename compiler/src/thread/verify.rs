@@ -11,10 +11,10 @@
 //!   with `Yield` of nothing. Only the blocks of `Loop` have parameters.
 //! - Accesses have 8, 16, 32 or 64 bits by 1, 2 or 4 elements, at most 128 bits.
 //! - Indices of parameters, axes and shared buffers exist; a constant has no bits beyond its type; a shuffle stays in its
-//!   warp; `Mma` and `LdMatrix` need warps of 32.
+//!   warp; `Mma`, `LdMatrix` and `Wgmma` need warps of 32, `Wgmma` four of them; its matrices are aligned to 1024 bytes.
 
 use super::function::{Block, Function, InstData, InstId, Shared, Value};
-use super::ops::{Access, Conv, IBin, MmaKind, Op, Shuffle, Special, Ty};
+use super::ops::{Access, Conv, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
 use crate::entity::Entity;
 use crate::error::{Diagnostic, Error, Loc, Result};
 use std::collections::HashSet;
@@ -356,8 +356,30 @@ impl Verifier<'_> {
                 }
                 ensure((*o == [I32, I64] || *o == [I32, I64, Pred]) && r.is_empty(), "(i32, i64 [, pred]) -> ()")
             }
-            Op::CpAsyncCommit | Op::CpAsyncWait(_) | Op::Barrier | Op::WarpBarrier => {
-                ensure(o.is_empty() && r.is_empty(), "() -> ()")
+            Op::CpAsyncCommit
+            | Op::CpAsyncWait(_)
+            | Op::Barrier
+            | Op::WarpBarrier
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::AsyncProxyFence => ensure(o.is_empty() && r.is_empty(), "() -> ()"),
+            Op::WgmmaWait(_) => ensure(o == r, "(values) -> the same types"),
+            Op::Wgmma { kind, n, a, b } => {
+                warp32()?;
+                self.wgmma_matrix(a)?;
+                self.wgmma_matrix(b)?;
+                if !self.func.threads.is_multiple_of(128) {
+                    return Err(format!("it needs groups of 128 threads, but there are {}", self.func.threads));
+                }
+                if !matches!(kind, MmaKind::F16 | MmaKind::Bf16) {
+                    return Err("its elements are f16 or bf16".into());
+                }
+                if !n.is_multiple_of(8) || !(8..=256).contains(n) {
+                    return Err(format!("{n} columns, not a multiple of 8 up to 256"));
+                }
+                let c = usize::from(*n) / 2;
+                let ok = o.len() == 2 + c && o[..2] == [I32; 2] && o[2..].iter().all(|&t| t == F32) && *r == o[2..];
+                ensure(ok, &format!("(i32, i32, {c} of f32) -> {c} of f32"))
             }
             Op::LdMatrix { buf, n, .. } => {
                 self.buffer(*buf)?;
@@ -393,6 +415,20 @@ impl Verifier<'_> {
             Op::Yield => ensure(r.is_empty(), "(values) -> ()"),
             Op::Condition => ensure(*o == [Pred] && r.is_empty(), "(pred) -> ()"),
         }
+    }
+
+    fn wgmma_matrix(&self, m: &WgmmaMatrix) -> Result<(), String> {
+        self.buffer(m.buf)?;
+        if !matches!(m.swizzle, 32 | 64 | 128) {
+            return Err(format!("rows of {} bytes, not 32, 64 or 128", m.swizzle));
+        }
+        if !self.func.shared[m.buf].align.is_multiple_of(1024) {
+            return Err(format!("{} is not aligned to 1024 bytes", m.buf));
+        }
+        if !m.block.is_multiple_of(16) || m.block >= 1 << 18 {
+            return Err(format!("blocks of {} bytes, not a multiple of 16 below 2^18", m.block));
+        }
+        Ok(())
     }
 
     fn store(&self, a: &Access, address: Ty, o: &[Ty], r: &[Ty]) -> Result<(), String> {

@@ -133,7 +133,7 @@ fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &m
         [(256, 64, false), (256, 64, true), (256, 128, true), (200, 80, false), (256, 256, true)]
     {
         // Tiles of width 128 keep a few addresses in local memory: 6 loads in a loop of 1000 instructions.
-        let in_registers = width.next_power_of_two() != 128;
+        let in_registers = !(65..=128).contains(&width);
         all.push(Case { in_registers, ..attention::<T>(dev, kind, [rows, width], causal, None) });
         all.extend(attention_backward::<T>(kind, [rows, width], causal));
     }

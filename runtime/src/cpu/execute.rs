@@ -4,6 +4,7 @@ use crate::backend::PackedArgs;
 use crate::error::Result;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::LazyLock;
+use std::time::Instant;
 use tilewright_compiler::interp::{self, ArgValue, MemRegion, Memory};
 use tilewright_compiler::tile::Function;
 
@@ -23,11 +24,11 @@ impl Program {
         })
     }
 
-    /// Runs every program of the grid. The kernel reaches the regions of the arguments and nothing else.
+    /// Runs every program of the grid, until a moment if one is given. The kernel reaches the regions of the arguments and nothing else.
     ///
     /// # Safety
     /// The regions are live, initialised memory that nobody else uses meanwhile.
-    pub unsafe fn run(&self, grid: [u32; 3], args: &PackedArgs<'_>) -> Result<()> {
+    pub unsafe fn run(&self, grid: [u32; 3], args: &PackedArgs<'_>, until: Option<Instant>) -> Result<()> {
         let value = |(&pointer, &word)| if pointer { ArgValue::Ptr(word) } else { ArgValue::Bits(word) };
         let values: Vec<ArgValue> = self.pointers.iter().zip(args.words).map(value).collect();
         let regions = args.regions.iter().filter(|r| r.bytes > 0).map(|r| {
@@ -36,7 +37,7 @@ impl Program {
             unsafe { MemRegion::new(start, r.bytes as usize, r.writable) }
         });
         let memory = Memory::new(regions.collect());
-        let run = || self.program.run(&values, &memory, grid);
+        let run = || self.program.run_until(&values, &memory, grid, until);
         let result = match threads() {
             // No other thread is needed for one program.
             Some(threads) if grid != [1; 3] => {
@@ -49,7 +50,7 @@ impl Program {
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
             }
-            _ => self.program.run_serial(&values, &memory, grid),
+            _ => self.program.run_serial_until(&values, &memory, grid, until),
         };
         Ok(result?)
     }

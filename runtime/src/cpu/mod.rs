@@ -179,7 +179,13 @@ impl Loaded for Kernel {
         let _turn = self.queue.enter();
         // SAFETY: the regions are parts of buffers that the caller borrows, initialised when they were allocated; the lock keeps
         // everyone else away.
-        unsafe { self.program.run(grid, args) }
+        unsafe { self.program.run(grid, args, None) }
+    }
+
+    fn launch_until(&self, _stream: RawStream, grid: [u32; 3], args: &PackedArgs<'_>, until: Instant) -> Result<()> {
+        let _turn = self.queue.enter();
+        // SAFETY: as in `launch`.
+        unsafe { self.program.run(grid, args, Some(until)) }
     }
 
     fn resources(&self) -> Resources {

@@ -21,22 +21,29 @@ pub(super) struct Log(pub Mutex<Vec<Seen>>);
 struct Fake {
     info: DeviceInfo,
     log: Option<Arc<Log>>,
+    /// Is no event ever reached?
+    hangs: bool,
     /// Memory is that of the CPU device.
     memory: Arc<dyn Backend>,
 }
 
 /// A device whose launches do nothing at all.
 pub(super) fn device() -> Device {
-    make(None)
+    make(None, false)
 }
 
 /// A device whose launches are written down.
 pub(super) fn logging() -> (Device, Arc<Log>) {
     let log = Arc::new(Log::default());
-    (make(Some(log.clone())), log)
+    (make(Some(log.clone()), false), log)
 }
 
-fn make(log: Option<Arc<Log>>) -> Device {
+/// A device whose launches never end.
+pub(super) fn hanging() -> Device {
+    make(None, true)
+}
+
+fn make(log: Option<Arc<Log>>, hangs: bool) -> Device {
     let info = DeviceInfo {
         name: "fake:0".into(),
         kind: DeviceKind::Cpu,
@@ -46,7 +53,7 @@ fn make(log: Option<Arc<Log>>) -> Device {
         gpu: false,
         unusable: None,
     };
-    Device::from_backend(Arc::new(Fake { info, log, memory: crate::cpu::open() }))
+    Device::from_backend(Arc::new(Fake { info, log, hangs, memory: crate::cpu::open() }))
 }
 
 struct Kernel(Option<Arc<Log>>);
@@ -66,14 +73,17 @@ impl Loaded for Kernel {
     }
 }
 
-struct Never;
+struct Point {
+    reached: bool,
+}
 
-impl RawEvent for Never {
+impl RawEvent for Point {
     fn wait(&self) -> Result<()> {
+        assert!(self.reached, "this would wait for ever");
         Ok(())
     }
     fn is_done(&self) -> Result<bool> {
-        Ok(true)
+        Ok(self.reached)
     }
     fn elapsed_ms(&self, _later: &dyn RawEvent) -> Result<f64> {
         Ok(0.0)
@@ -100,6 +110,7 @@ impl Backend for Fake {
         self.memory.alloc(bytes)
     }
     fn free(&self, mem: RawMem) {
+        assert!(!self.hangs, "this may wait for ever");
         self.memory.free(mem);
     }
     fn write(&self, mem: RawMem, offset: u64, data: &[u8]) -> Result<()> {
@@ -128,10 +139,11 @@ impl Backend for Fake {
         Ok(())
     }
     fn sync(&self) -> Result<()> {
+        assert!(!self.hangs, "this would wait for ever");
         Ok(())
     }
     fn record(&self, _stream: RawStream) -> Result<Box<dyn RawEvent>> {
-        Ok(Box::new(Never))
+        Ok(Box::new(Point { reached: !self.hangs }))
     }
     fn wait_event(&self, _stream: RawStream, _event: &dyn RawEvent) -> Result<()> {
         Ok(())

@@ -3,7 +3,7 @@
 use super::fake;
 use super::scale_kernel;
 use crate::{Access, Device, Error, KernelArg, Launch, Options, View};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn scale<'a>(x: View<'a, f32, 1>, y: View<'a, f32, 1>, s: f32) -> Launch<'a> {
     Launch::new(
@@ -214,4 +214,36 @@ fn launch_cost() {
     time("prepared", &|| prepared.launch().unwrap());
     // Without optimisation and on a busy machine this is many times the true cost; it only keeps out what is absurd.
     assert!(all < 50_000.0, "a launch costs {all} ns");
+}
+
+#[test]
+fn a_launch_that_ends_in_time_is_like_any_other() {
+    super::on_every_device(|dev| {
+        let (x, y) = (dev.buffer_from(&[3.0f32; 1000]).unwrap(), dev.zeros::<f32>(1000).unwrap());
+        let launch = scale(x.view([1000]).unwrap(), y.view([1000]).unwrap(), 2.0).grid([4]).prepare().unwrap();
+        launch.launch_within(Duration::from_secs(60)).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [6.0; 1000]);
+        // Limits that no clock reaches are limits too.
+        assert!(launch.time_within(Duration::MAX).unwrap() >= 0.0);
+    });
+}
+
+#[test]
+fn a_device_that_a_launch_keeps_busy_for_ever_is_given_up() {
+    let dev = fake::hanging();
+    let (x, y) = (dev.alloc::<f32>(16).unwrap(), dev.alloc::<f32>(16).unwrap());
+    let launch = scale(x.view([16]).unwrap(), y.view([16]).unwrap(), 2.0).grid([1]).prepare().unwrap();
+    let start = Instant::now();
+    let error = launch.time_within(Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, Error::TimedOut { .. }) && start.elapsed() < Duration::from_secs(10), "{error}");
+    assert!(error.to_string().contains("kernel `scale` did not end within 0.05 s on fake:0"), "{error}");
+    // From now on nothing waits; not even giving everything back.
+    let lost = |e: Error| assert!(matches!(&e, Error::DeviceLost { cause, .. } if cause.contains("scale")), "{e}");
+    lost(launch.launch().unwrap_err());
+    lost(launch.launch_within(Duration::from_secs(1)).unwrap_err());
+    lost(dev.synchronize().unwrap_err());
+    lost(y.to_vec().unwrap_err());
+    lost(dev.alloc::<f32>(1).unwrap_err());
+    lost(dev.default_stream().record().unwrap_err());
+    drop((launch, x, y, dev));
 }

@@ -332,3 +332,33 @@ fn a_reduction_can_decide_a_branch() {
     });
     assert_eq!(got, [0, 1, 2, 3]);
 }
+
+#[test]
+fn what_does_not_end_is_ended() {
+    use std::time::{Duration, Instant};
+    // A loop of 2^62 rounds in each of a few programs; and programs without a loop, more than can be run.
+    let long = Program::compile(&count_kernel(DType::I64)).unwrap();
+    let mut got = [0i64; 3];
+    let ends = |grid: [u32; 3], hi: i64, serial: bool, got: &mut [i64; 3]| {
+        let mut args = vec![Arg::Num(0), Arg::Num(hi as u64), Arg::Num(1), out(got)];
+        let (flat, memory) = super::flatten(&mut args);
+        let start = Instant::now();
+        let until = Some(start + Duration::from_millis(100));
+        let result = if serial {
+            long.run_serial_until(&flat, &memory, grid, until)
+        } else {
+            long.run_until(&flat, &memory, grid, until)
+        };
+        assert!(start.elapsed() < Duration::from_secs(20), "it ended after {:?}", start.elapsed());
+        result
+    };
+    for (grid, hi, serial) in [([1; 3], 1 << 62, true), ([3, 1, 1], 1 << 62, false), ([1 << 30, 1, 1], 0, true)] {
+        match ends(grid, hi, serial, &mut got) {
+            Err(crate::Error::TimedOut { kernel, .. }) => assert_eq!(kernel, "count"),
+            other => panic!("{grid:?}: {other:?}"),
+        }
+    }
+    // What is quick enough is not disturbed, by workers that were ended before neither.
+    ends([1; 3], 10, true, &mut got).unwrap();
+    assert_eq!(got, [10, 45, 9]);
+}

@@ -89,16 +89,29 @@ impl<'a> Emitter<'a> {
         if let Some(&bits) = self.registers.constants.get(&v) {
             return address(SHARED, i64::from(bits as u32 as i32) + offset);
         }
+        let register = self.shared_register(v);
+        address(&register, offset)
+    }
+
+    /// A register and a constant whose sum is the address in shared memory of byte `v + offset`.
+    pub(super) fn shared_sum(&mut self, v: Value, offset: i64) -> (String, i64) {
+        match self.registers.constants.get(&v) {
+            Some(&bits) => (SHARED_BASE.into(), i64::from(bits as u32 as i32) + offset),
+            None => (self.shared_register(v), offset),
+        }
+    }
+
+    /// The register of the address of byte `v`, which is no constant.
+    fn shared_register(&mut self, v: Value) -> String {
         let known = self.shared_addresses.iter().find_map(|block| block.get(&v)).cloned();
-        let register = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let t = self.temporary(Ty::I32);
             self.line(format_args!("add.u32 {t}, {}, {SHARED_BASE}", self.register(v)));
             if let Some(block) = self.shared_addresses.last_mut() {
                 block.insert(v, t.clone());
             }
             t
-        });
-        address(&register, offset)
+        })
     }
 
     /// Prints a block without its terminator.
@@ -156,7 +169,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Copies all `from` to the registers of `to` as if at once.
-    fn copies(&mut self, to: &[Value], from: &[Value]) {
+    pub(super) fn copies(&mut self, to: &[Value], from: &[Value]) {
         let mut pending: Vec<(String, String, Ty)> = to
             .iter()
             .zip(from)

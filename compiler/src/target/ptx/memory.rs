@@ -2,7 +2,7 @@
 
 use super::body::{Emitter, address};
 use super::registers::mma_operands;
-use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value};
+use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value, WgmmaMatrix};
 use crate::{Error, Result};
 
 /// `.v4.f32` and so on. Elements of 8 and 16 bits are read into 32-bit registers, zero-extended.
@@ -69,6 +69,18 @@ impl Emitter<'_> {
                 self.line(format_args!("ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {results}, {from}"));
             }
             Op::Mma(kind) => self.mma(kind, &inst.results, o),
+            Op::Wgmma { kind, n, a, b } => {
+                self.copies(&inst.results, &o[2..]);
+                let (a, b) = ((a, self.descriptor(&a, o[0])), (b, self.descriptor(&b, o[1])));
+                self.wgmma(kind, n, a, b, &inst.results);
+            }
+            Op::WgmmaFence => self.line("wgmma.fence.sync.aligned"),
+            Op::WgmmaCommit => self.line("wgmma.commit_group.sync.aligned"),
+            Op::WgmmaWait(n) => {
+                self.line(format_args!("wgmma.wait_group.sync.aligned {n}"));
+                self.copies(&inst.results, o);
+            }
+            Op::AsyncProxyFence => self.line("fence.proxy.async.shared::cta"),
             Op::Shuffle(how) => {
                 let (mode, lane) = match how {
                     Shuffle::Xor(mask) => ("bfly", mask.to_string()),
@@ -94,6 +106,51 @@ impl Emitter<'_> {
         let guard = guard.first().map_or(String::new(), |&p| format!("@{} ", self.register(p)));
         let width = width(access, self.func.ty(values[0]));
         self.line(format_args!("{guard}st.{space}{width} {to}, {}", self.vector(values)));
+    }
+
+    /// The register of a matrix's descriptor (PTX manual, "Matrix Descriptor Format"): address, leading and stride byte
+    /// offsets in units of 16 bytes, swizzle.
+    fn descriptor(&mut self, m: &WgmmaMatrix, byte: Value) -> String {
+        let offset = i64::from(self.func.shared[m.buf].offset) + i64::from(m.offset);
+        let (base, offset) = self.shared_sum(byte, offset);
+        // Where rows go along k, a product reads within one block: the leading offset is not looked at.
+        let leading = if m.k_inner { 1 } else { m.block / 16 };
+        let stride = u32::from(m.swizzle) * 8 / 16;
+        let mode = match m.swizzle {
+            128 => 1u32,
+            64 => 2,
+            _ => 3,
+        };
+        let low = self.temporary(Ty::I32);
+        if offset == 0 {
+            self.line(format_args!("bfe.u32 {low}, {base}, 4, 14"));
+        } else {
+            self.line(format_args!("add.u32 {low}, {base}, {offset}"));
+            self.line(format_args!("bfe.u32 {low}, {low}, 4, 14"));
+        }
+        self.line(format_args!("or.b32 {low}, {low}, {}", (leading << 16) as i32));
+        let descriptor = self.temporary(Ty::I64);
+        self.line(format_args!("mov.b64 {descriptor}, {{{low}, {}}}", (mode << 30 | stride) as i32));
+        descriptor
+    }
+
+    fn wgmma(
+        &mut self,
+        kind: MmaKind,
+        n: u16,
+        (a, a_descriptor): (WgmmaMatrix, String),
+        (b, b_descriptor): (WgmmaMatrix, String),
+        results: &[Value],
+    ) {
+        let element = if kind == MmaKind::F16 { "f16" } else { "bf16" };
+        let d = self.braces(results);
+        let transposed = |m: WgmmaMatrix| u8::from(!m.k_inner);
+        self.scope(format_args!(
+            ".reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{element}.{element} {d}, \
+             {a_descriptor}, {b_descriptor}, add, 1, 1, {}, {}",
+            transposed(a),
+            transposed(b)
+        ));
     }
 
     fn mma(&mut self, kind: MmaKind, results: &[Value], operands: &[Value]) {

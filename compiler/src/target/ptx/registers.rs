@@ -42,7 +42,7 @@ impl Registers {
             let inst = &func.insts[i];
             for v in inst.operands.iter().filter(|v| constants.contains_key(v)) {
                 let needs_register = match inst.op {
-                    Op::Mma(_) => true,
+                    Op::Mma(_) | Op::Wgmma { .. } | Op::WgmmaWait(_) => true,
                     Op::GlobalLoad(_) | Op::GlobalStore(_) | Op::Shuffle(_) => inst.operands[0] == *v,
                     Op::CpAsync { .. } => inst.operands[1] == *v,
                     _ => false,
@@ -190,10 +190,16 @@ impl Classes {
         };
         for &i in order {
             let inst = &func.insts[i];
-            if let Op::Mma(kind) = inst.op {
-                let (a, b) = mma_operands(kind);
-                inst.results.iter().zip(&inst.operands[a + b..]).for_each(|(&d, &c)| join(d, c));
-            }
+            let updated = match inst.op {
+                Op::Mma(kind) => {
+                    let (a, b) = mma_operands(kind);
+                    &inst.operands[a + b..]
+                }
+                Op::Wgmma { .. } => &inst.operands[2..],
+                Op::WgmmaWait(_) => &inst.operands[..],
+                _ => continue,
+            };
+            inst.results.iter().zip(updated).for_each(|(&d, &c)| join(d, c));
         }
         // Inner blocks first: what is copied most often matters most.
         for &i in order.iter().rev() {

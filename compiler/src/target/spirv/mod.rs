@@ -187,7 +187,16 @@ impl Emitter<'_> {
             Op::If => return self.emit_if(inst),
             Op::Loop => return self.emit_loop(inst),
             Op::Yield | Op::Condition => return Err(self.internal("a terminator inside a block")),
-            op @ (Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait(_) | Op::LdMatrix { .. } | Op::Mma(_)) => {
+            op @ (Op::CpAsync { .. }
+            | Op::CpAsyncCommit
+            | Op::CpAsyncWait(_)
+            | Op::LdMatrix { .. }
+            | Op::Mma(_)
+            | Op::Wgmma { .. }
+            | Op::WgmmaFence
+            | Op::WgmmaCommit
+            | Op::WgmmaWait(_)
+            | Op::AsyncProxyFence) => {
                 return Err(self.unsupported(&format!("{op:?}")));
             }
         };

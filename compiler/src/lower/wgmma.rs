@@ -1,0 +1,103 @@
+//! Matrix products on the tensor cores of four warps: `wgmma`, which reads both operands from swizzled shared memory.
+
+use super::mma::of_warps;
+use super::pipelined::Staged;
+use super::{Lowering, Regs};
+use crate::error::Result;
+use crate::schedule::WgmmaPlan;
+use crate::thread::{IBin, Op, Special, Value, WgmmaMatrix};
+use crate::tile::OpId;
+
+/// Rows of one instruction.
+const ROWS: u32 = 64;
+/// Its extent of k.
+const DEPTH: u32 = 16;
+/// Bytes of an element.
+const ELEMENT: u32 = 2;
+
+/// An operand in shared memory.
+struct Operand {
+    staged: Staged,
+    /// Byte of the first element that this group of warps reads.
+    start: Value,
+    k_inner: bool,
+}
+
+impl Operand {
+    /// The part of the matrix that begins at these rows (of the other dimension than k) and this k.
+    fn at(&self, outer: u32, k: u32) -> WgmmaMatrix {
+        let swizzle = self.staged.swizzle;
+        let (row, column) = if self.k_inner { (outer, k * ELEMENT) } else { (k, outer * ELEMENT) };
+        let (block, within) = (column / swizzle.row_bytes, column % swizzle.row_bytes);
+        WgmmaMatrix {
+            buf: self.staged.buf,
+            offset: (block * swizzle.block_bytes + row * swizzle.row_bytes + within) as i32,
+            swizzle: swizzle.row_bytes as u8,
+            k_inner: self.k_inner,
+            block: swizzle.block_bytes,
+        }
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn dot_wgmma(&mut self, op: OpId, plan: &WgmmaPlan) -> Result<()> {
+        let func = self.func;
+        let data = &func.ops[op];
+        let acc = &plan.acc;
+        let mut sums = self.regs(data.operands[2], acc)?.to_vec();
+        let (staged, made) = self.mma_operands(&data.operands[..2], true)?;
+        let depth = func.ty(data.operands[0]).shape.dims()[1] as u32;
+
+        // The group's number, known to be the same in all its lanes.
+        let warp = self.b.special(Special::Warp);
+        let first = self.b.i32(0);
+        let warp = self.b.shuffle_index(warp, first);
+        let of_groups = |axis: usize| {
+            let mut bases = of_warps(acc, axis);
+            bases[..2].fill(0);
+            bases
+        };
+        let (row, column) = (self.spread_bits(warp, &of_groups(0)), self.spread_bits(warp, &of_groups(1)));
+        let a = self.operand(staged[0], row, 1);
+        let b = self.operand(staged[1], column, 0);
+
+        // An instruction has 2 registers for each 8 x 8 of its rows of a warp.
+        let registers = plan.n as usize / 2;
+        let groups = of_groups(1).iter().filter(|&&b| b != 0).count();
+        let across = (acc.shape.dims()[1] as u32 >> groups) / plan.n;
+        self.b.emit(Op::WgmmaFence, vec![], &[]);
+        for k in (0..depth).step_by(DEPTH as usize) {
+            for (i, sum) in (0..).zip(sums.chunks_mut(registers)) {
+                let (m, n) = (i / across * ROWS, i % across * plan.n);
+                let d = self.b.wgmma(plan.kind, plan.n as u16, (a.at(m, k), a.start), (b.at(n, k), b.start), sum);
+                sum.copy_from_slice(&d);
+            }
+        }
+        self.b.emit(Op::WgmmaCommit, vec![], &[]);
+        if !self.in_flight.contains(&op) {
+            sums = self.b.wgmma_wait(0, &sums);
+        }
+        self.hazards.shared_read();
+        for buf in made {
+            self.shared.close(buf);
+        }
+        let regs: Regs = sums.into();
+        self.define(data.results[0], acc.clone(), regs);
+        Ok(())
+    }
+
+    /// An operand of which this group of warps begins at `outer`, in rows of the other dimension than k; `k_axis` is that of k.
+    fn operand(&mut self, staged: Staged, outer: Value, k_axis: usize) -> Operand {
+        let k_inner = staged.inner == k_axis;
+        let swizzle = staged.swizzle;
+        let bytes = if k_inner {
+            self.b.mul_imm(outer, swizzle.row_bytes.into())
+        } else {
+            // Whole blocks: the groups' parts are multiples of them.
+            let blocks = self.b.mul_imm(outer, ELEMENT.into());
+            let blocks = self.b.shift_imm(IBin::ShrU, blocks, swizzle.row_bytes.trailing_zeros());
+            self.b.mul_imm(blocks, swizzle.block_bytes.into())
+        };
+        Operand { staged, start: self.b.add(bytes, staged.start), k_inner }
+    }
+}
