@@ -66,6 +66,7 @@ else
 fi
 ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1' && have Vulkan "loader present" || lack Vulkan "the Vulkan backend"
 ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1' && have CUDA "driver present" || have CUDA "absent: the CUDA backend is not run (its code is assembled and simulated)"
+[ -d target/models ] && have MiniLM "weights in target/models" || have MiniLM "weights are downloaded by the test that needs them"
 # With everything installed a test that cannot find its tool has failed, not been skipped.
 [ "$skipped" = 0 ] && export TILEWRIGHT_REQUIRE_TOOLS=1
 

@@ -60,6 +60,11 @@ impl Size {
             Size::Large => large,
         }
     }
+
+    /// Extents of the softmax.
+    fn rows(self) -> [usize; 2] {
+        self.pick([3, 100], [512, 1000], [16384, 4096])
+    }
 }
 
 /// One line of the table.
@@ -125,15 +130,15 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         return Err("a result is outside its tolerance".into());
     }
     let store = tune_softmax(&dev, size)?;
-    show_record(&store)?;
+    show_record(&dev, &store, size)?;
     compile_graph(&dev)
 }
 
 /// Tunes the library's softmax for one size. `kernels::tuned::softmax` takes the winner from the store that the environment names.
 fn tune_softmax(dev: &Device, size: Size) -> Result<Store, Box<dyn Error>> {
     let softmax = kernels::tuned::all().into_iter().find(|k| k.name() == "softmax").ok_or("there is no softmax")?;
-    let (rows, columns) = size.pick((3, 100), (512, 1000), (16384, 4096));
-    let dims = Dims::new(softmax.dims(), &[rows, columns]).ok_or("softmax has rows and columns")?;
+    let [rows, columns] = size.rows();
+    let dims = Dims::new(softmax.dims(), &[rows as i64, columns as i64]).ok_or("softmax has rows and columns")?;
     let problem = Problem { device: dev.clone(), dtype: DType::F32, dims, seed: 1 };
     // Not among the user's own results, unless the environment names a store.
     let store = match std::env::var_os("TILEWRIGHT_AUTOTUNE_DIR") {
@@ -152,9 +157,12 @@ fn tune_softmax(dev: &Device, size: Size) -> Result<Store, Box<dyn Error>> {
     Ok(store)
 }
 
-/// As the command does: `autotune --store DIR show softmax`.
-fn show_record(store: &Store) -> Result<(), Box<dyn Error>> {
-    let command = ["autotune", "--store", &store.dir().to_string_lossy(), "show", "softmax"].map(String::from);
+/// As the command does: `autotune --store DIR show softmax --shape rows=512,cols=1000 --device cpu`.
+fn show_record(dev: &Device, store: &Store, size: Size) -> Result<(), Box<dyn Error>> {
+    let [rows, columns] = size.rows();
+    let (dir, shape) = (store.dir().to_string_lossy(), format!("rows={rows},cols={columns}"));
+    let driver = format!("{:?}", dev.info().kind);
+    let command = ["autotune", "--store", &dir, "show", "softmax", "--shape", &shape, "--device", &driver];
     match autotune::cli::run(command, &mut std::io::stdout(), &mut std::io::stderr()) {
         autotune::cli::Exit::Done => Ok(()),
         other => Err(format!("the record cannot be shown: {other:?}").into()),
@@ -163,11 +171,11 @@ fn show_record(store: &Store) -> Result<(), Box<dyn Error>> {
 
 /// Two lines of tensors become one kernel.
 fn compile_graph(dev: &Device) -> Result<(), Box<dyn Error>> {
-    let scaled = |(x, w): &(Tensor, Tensor)| {
-        let y = x.silu() * w;
-        &y / y.abs().max(&[1])
+    let weighted = |(x, w): &(Tensor, Tensor)| {
+        let y = x * w;
+        y.softmax(1)
     };
-    let compiled = compile(scaled, Options::new().device(dev.name()))?;
+    let compiled = compile(weighted, Options::new().device(dev.name()))?;
     let x = Tensor::new(&noise(6, 3 * 100), &[3, 100]);
     let y = compiled.call(&(x.clone(), x))?;
     println!("\ncompiled a graph of {:?} to {} kernel:", y.dims(), compiled.explain().kernels);
@@ -196,7 +204,7 @@ fn add_rows(dev: &Device, size: Size, show: bool) -> Result<Row, Box<dyn Error>>
 }
 
 fn softmax_rows(dev: &Device, size: Size) -> Result<Row, Box<dyn Error>> {
-    let (rows, columns) = size.pick((3, 100), (512, 1000), (16384, 4096));
+    let [rows, columns] = size.rows();
     let a = noise(3, rows * columns);
     let (x, y) = (dev.buffer_from(&a)?, dev.zeros::<f32>(rows * columns)?);
     let launch = kernels::softmax(x.view([rows, columns])?, y.view([rows, columns])?)?;

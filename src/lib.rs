@@ -61,6 +61,11 @@ pub mod guide {
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// So are those of the page about `compile`.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/compile.md")]
+struct CompilePage;
+
 /// So are those of the guide to the autotuner.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/autotuning.md")]

@@ -295,6 +295,19 @@ impl Line {
         })
     }
 
+    /// For the screen, of kernels that were not run.
+    pub fn planned(&self) -> String {
+        format!(
+            "{:>4} x {:>9.1} MB = {:>9.1} MB  {:>9.1} GFLOP  {:>7} programs  {}",
+            self.count,
+            self.bytes as f64 / 1e6 / self.count as f64,
+            self.bytes as f64 / 1e6,
+            self.flops as f64 / 1e9,
+            self.programs,
+            self.name,
+        )
+    }
+
     /// For the screen.
     pub fn text(&self, all: f64) -> String {
         let per = |x: f64| if self.ms > 0.0 { x / self.ms } else { 0.0 };

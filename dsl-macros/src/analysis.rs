@@ -176,8 +176,13 @@ impl Assigned {
             return;
         }
         let text = quote::quote!(#place).to_string().replace(' ', "");
-        match self.places.iter_mut().find(|p| p.text == text) {
-            Some(known) => known.change = known.change.max(change),
+        match self.places.iter().position(|p| p.text == text) {
+            // The order is that of assignments: what was only passed to a function until now comes after what was assigned.
+            Some(i) if self.places[i].change < change && change == Change::Sure => {
+                let known = self.places.remove(i);
+                self.places.push(Place { change, ..known });
+            }
+            Some(i) => self.places[i].change = self.places[i].change.max(change),
             None => self.places.push(Place { root: name, text, expr: place.clone(), change }),
         }
     }
@@ -457,4 +462,22 @@ pub fn called(call: &syn::ExprCall) -> Option<String> {
 
 fn is_constant_name(name: &str) -> bool {
     name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_in_the_order_of_their_assignments() {
+        let block: Block = syn::parse_quote!({
+            let x = f(b, c);
+            a = x;
+            d.add(x);
+            b = g(a);
+        });
+        let names: Vec<(String, bool)> = assigned(&[&block]).into_iter().map(|p| (p.text.clone(), p.sure())).collect();
+        let expected = [("c", false), ("a", true), ("d", false), ("b", true)];
+        assert_eq!(names, expected.map(|(name, sure)| (name.to_owned(), sure)));
+    }
 }

@@ -18,7 +18,7 @@ use std::error::Error;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Instant;
-use tilewright::graph::{DType, Options, Tensor, compile};
+use tilewright::graph::{Options, Tensor, compile};
 
 #[derive(Parser)]
 #[command(about = "Trains a small decoder on Shakespeare's sonnets")]
@@ -40,10 +40,6 @@ struct Args {
     generate: usize,
 }
 
-const CONFIG: Config =
-    Config { vocabulary: 0, width: 128, heads: 4, layers: 4, context: 64, dtype: DType::F32, tied: true };
-const BATCH: usize = 8;
-
 fn main() {
     if let Err(error) = run(&Args::parse()) {
         eprintln!("{error}");
@@ -53,7 +49,7 @@ fn main() {
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let text = Text::sonnets();
-    let config = Config { vocabulary: text.vocabulary(), ..CONFIG };
+    let config = model::small(text.vocabulary());
     let mut options = Options::new().fullgraph(true).set("mode", &args.mode);
     if let Some(device) = &args.device {
         options = options.device(device);
@@ -64,7 +60,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let mut losses = Vec::new();
     let begin = Instant::now();
     for number in 0..args.steps as usize {
-        let x = (state, Tensor::scalar((number + 1) as f32), text.batch(number, BATCH, config.context));
+        let x = (state, Tensor::scalar((number + 1) as f32), text.batch(number, model::BATCH, config.context));
         let (loss, next) = step.call(&x)?;
         state = next;
         losses.push(loss.to_vec::<f32>()?[0]);

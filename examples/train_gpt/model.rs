@@ -22,6 +22,14 @@ pub struct Config {
     pub tied: bool,
 }
 
+/// The decoder that the example trains: small enough for a processor.
+pub fn small(vocabulary: usize) -> Config {
+    Config { vocabulary, width: 128, heads: 4, layers: 4, context: 64, dtype: DType::F32, tied: true }
+}
+
+/// Pieces of text that the example takes for a step.
+pub const BATCH: usize = 8;
+
 /// Weight `[out, in]` and bias.
 type Linear = (Tensor, Tensor);
 /// Scale and shift.

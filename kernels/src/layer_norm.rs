@@ -27,7 +27,10 @@ pub fn layer_norm_row<T: Float>(
     y.store([row, 0], (d * scale * w + b).to::<T>());
 }
 
-/// One row a program, in pieces.
+/// One row a program, in pieces of `block` columns, read twice: first for mean and variance together, then for the result. Every
+/// `chunk` columns that lie in one thread keep a count, a mean and a sum of squares of the differences from it, to which those of
+/// the next piece are joined (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+/// 1979); they are combined once, at the end.
 #[kernel]
 pub fn layer_norm_long<T: Float>(
     x: In<T, 2>,
@@ -36,23 +39,33 @@ pub fn layer_norm_long<T: Float>(
     y: Out<T, 2>,
     eps: f32,
     #[comptime] block: usize,
+    #[comptime] chunk: usize,
 ) {
     let row = program_id(0);
     let n = x.dim(1);
     let count = n.to::<f32>();
-    let mut total = zeros::<f32>([1, block]);
+    let chunks = block / chunk;
+    let lanes = reshape(arange(0, block), [chunks, chunk]);
+    let mut seen = zeros::<f32>([chunks, 1]);
+    let mut means = zeros::<f32>([chunks, 1]);
+    let mut squares = zeros::<f32>([chunks, 1]);
     for start in (0..n).step_by(block) {
-        total = total + x.load([row, start], [1, block]).to::<f32>();
+        // What lies beyond the end reads 0, and is no part of any count.
+        let v = reshape(x.load([row, start], [1, block]).to::<f32>(), [chunks, chunk]);
+        let inside = start + lanes < n;
+        let new = sum(inside.to::<f32>(), 1);
+        let own_mean = sum(v, 1) / maximum(new, 1.0);
+        let d = where_(inside, v - own_mean, 0.0);
+        let all = seen + new;
+        let part = new / maximum(all, 1.0);
+        let apart = own_mean - means;
+        squares = squares + sum(d * d, 1) + apart * apart * seen * part;
+        means = means + apart * part;
+        seen = all;
     }
-    let mean = sum(total, 1) / count;
-    let lanes = expand_dims(arange(0, block), 0);
-    let mut squares = zeros::<f32>([1, block]);
-    for start in (0..n).step_by(block) {
-        let v = x.load([row, start], [1, block]).to::<f32>();
-        let d = where_(start + lanes < n, v - mean, 0.0);
-        squares = squares + d * d;
-    }
-    let scale = rsqrt(sum(squares, 1) / count + eps);
+    let mean = sum(means * seen, 0) / count;
+    let apart = means - mean;
+    let scale = rsqrt(sum(squares + apart * apart * seen, 0) / count + eps);
     for start in (0..n).step_by(block) {
         let d = x.load([row, start], [1, block]).to::<f32>() - mean;
         let w = expand_dims(weight.load([start], [block]), 0).to::<f32>();
@@ -85,6 +98,8 @@ pub fn layer_norm<'a, T: Float + Element>(
     }
     Ok(match row_config(x.device().info().kind, x.dtype(), columns) {
         Ok(c) => layer_norm_row(x, weight, bias, y, eps, c.block).grid([rows]).num_warps(c.num_warps),
-        Err(c) => layer_norm_long(x, weight, bias, y, eps, c.block).grid([rows]).num_warps(c.num_warps),
+        Err(c) => layer_norm_long(x, weight, bias, y, eps, c.block, 16 / x.dtype().bytes())
+            .grid([rows])
+            .num_warps(c.num_warps),
     })
 }

@@ -44,6 +44,20 @@ pub struct MatmulConfig {
     pub options: Options,
 }
 
+/// Processors of an H100 or H200.
+const HOPPER_PROCESSORS: usize = 132;
+
+/// Tiles for `wgmma`, with the TFLOP/s they reach on an H200 while all processors are busy (4096 x 4096 x 4096, `f16`).
+const HOPPER: [(MatmulConfig, f64); 7] = [
+    (MatmulConfig::new(128, 256, 64, 8, 4), 720.0),
+    (MatmulConfig::new(256, 128, 64, 8, 4), 710.0),
+    (MatmulConfig::new(128, 128, 64, 8, 5), 650.0),
+    (MatmulConfig::new(64, 256, 64, 4, 4), 530.0),
+    (MatmulConfig::new(128, 64, 64, 4, 4), 500.0),
+    (MatmulConfig::new(64, 128, 64, 4, 4), 500.0),
+    (MatmulConfig::new(64, 64, 64, 4, 4), 410.0),
+];
+
 impl MatmulConfig {
     const fn new(bm: usize, bn: usize, bk: usize, num_warps: u32, num_stages: u32) -> Self {
         Self { bm, bn, bk, group: 8, options: Options { num_warps, num_stages } }
@@ -51,7 +65,21 @@ impl MatmulConfig {
 
     /// What suits a device, a type and the extents `m`, `n`, `k` when nothing was tuned.
     pub fn heuristic(device: &Device, dtype: DType, dims: [usize; 3]) -> Self {
+        let half = matches!(dtype, DType::F16 | DType::BF16);
+        if half && dims[0] > 32 && dims[1] > 32 && device.caps().is_some_and(|caps| caps.wgmma) {
+            return Self::of_hopper(dims);
+        }
         Self::of_kind(device.info().kind, dtype, dims)
+    }
+
+    /// For half-precision products on Hopper: the tile that keeps its processors busy for the shortest time.
+    pub fn of_hopper([m, n, k]: [usize; 3]) -> Self {
+        let time = |(config, rate): &(Self, f64)| {
+            let tiles = m.div_ceil(config.bm) * n.div_ceil(config.bn);
+            (tiles.div_ceil(HOPPER_PROCESSORS) * config.bm * config.bn) as f64 / rate
+        };
+        let best = HOPPER.iter().min_by(|a, b| time(a).total_cmp(&time(b))).map_or(HOPPER[0].0, |(config, _)| *config);
+        best.clamped(m, n, k)
     }
 
     /// [`MatmulConfig::heuristic`] of a kind of device that need not be there.

@@ -62,8 +62,8 @@ impl<'a> KernelArg<'a> {
         Ok(Self(Repr::View { memory, shape, access, coarse: false }))
     }
 
-    /// The same argument, of whose extents and strides only multiples of 16 and strides of 1 are told apart: fewer variants
-    /// of the kernel where extents change from launch to launch. Of anything but a view: no change.
+    /// The same argument, of whose strides and contiguous extents only multiples of 16 (and strides of 1) are told apart: fewer
+    /// variants of the kernel where extents change from launch to launch. Anything but a view stays as it is.
     #[must_use]
     pub fn coarse(mut self) -> Self {
         if let Repr::View { coarse, .. } = &mut self.0 {

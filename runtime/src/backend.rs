@@ -121,6 +121,13 @@ pub(crate) trait RawEvent: Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
+impl dyn RawEvent + '_ {
+    /// The backend's own event. Events of different devices are never mixed: the runtime checks that.
+    pub fn own<E: RawEvent + 'static>(&self) -> &E {
+        self.as_any().downcast_ref().expect("events of one device are of one kind")
+    }
+}
+
 /// A device's driver.
 ///
 /// Memory functions are ordered after all work submitted before, on any stream; `read` and `write` have finished with

@@ -105,16 +105,17 @@ fn child_process_uses_the_driver() {
         stream.synchronize().unwrap();
 
         // Many launches as one graph, then again with another buffer to read from.
-        let (z, other) = (dev.zeros::<f32>(200).unwrap(), dev.zeros::<f32>(200).unwrap());
-        let [mx, my, mz, other] = [&x, &y, &z, &other].map(|b| b.memory());
-        let mut graph = DeviceGraphBuilder::new(&dev, &[mx, my, mz]).unwrap();
-        graph.launch(&launch, &[0, 1]).unwrap();
-        graph.launch(&scale(vy, z.view([200]).unwrap(), 3.0).grid([2]).num_warps(2), &[1, 2]).unwrap();
-        let mut graph = graph.finish().unwrap();
-        graph.launch(&[mx, my, mz]).unwrap();
-        graph.launch(&[other, my, mz]).unwrap();
-        assert_eq!((dev.stats().graph_launches, graph.rebound()), (2, 1));
-        drop(graph);
+        {
+            let (z, other) = (dev.zeros::<f32>(200).unwrap(), dev.zeros::<f32>(200).unwrap());
+            let [mx, my, mz, other] = [&x, &y, &z, &other].map(|b| b.memory());
+            let mut graph = DeviceGraphBuilder::new(&dev, &[mx, my, mz]).unwrap();
+            graph.launch(&launch, &[0, 1]).unwrap();
+            graph.launch(&scale(vy, z.view([200]).unwrap(), 3.0).grid([2]).num_warps(2), &[1, 2]).unwrap();
+            let mut graph = graph.finish().unwrap();
+            graph.launch(&[mx, my, mz]).unwrap();
+            graph.launch(&[other, my, mz]).unwrap();
+            assert_eq!((dev.stats().graph_launches, graph.rebound()), (2, 1));
+        }
 
         let e = dev.zeros::<u8>(1 << 40).unwrap_err().to_string();
         assert!(e.contains("1099511627776 bytes asked for, 536870912 of 1073741824 free"), "{e}");

@@ -164,7 +164,9 @@ fn plan(args: &Args, config: &Config, cases: &[Case]) -> Outcome {
         let e = gpt2::plan(&args.device, config, case)?;
         let facts = gpt2::explained(&e);
         println!("{}\n    {}", case.name(), serde_json::Value::Object(facts));
-        print_lines(&gpt2::planned(&e), args.top);
+        for line in gpt2::planned(&e).iter().take(args.top) {
+            println!("{}", line.planned());
+        }
     }
     Ok(())
 }

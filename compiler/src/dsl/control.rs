@@ -31,6 +31,36 @@ fn handles(c: &Context, values: Vec<Value>) -> Vec<Raw> {
     values.into_iter().map(|v| c.raw(v)).collect()
 }
 
+/// Which of the variables' values are poison.
+fn poisoned(c: &Context, leaves: &[(usize, Raw)]) -> Vec<bool> {
+    leaves.iter().map(|l| c.is_poison(l.1)).collect()
+}
+
+/// Handles of a region's own values; those that stand for poison are poison too.
+fn inside(c: &mut Context, params: Vec<Value>, poisoned: &[bool]) -> Vec<Raw> {
+    let all = handles(c, params);
+    for (raw, _) in all.iter().zip(poisoned).filter(|(_, bad)| **bad) {
+        c.taint(*raw);
+    }
+    all
+}
+
+/// Handles of the results of a loop that `closed` closed; where it could not, the values inside stand in.
+fn after_loop(
+    c: &mut Context,
+    closed: Result<Vec<Value>, Diagnostic>,
+    ends: &[(Value, bool)],
+    params: &[(usize, Raw)],
+) -> Vec<Raw> {
+    match closed {
+        Ok(values) => results(c, values, ends),
+        Err(diagnostic) => {
+            c.report(diagnostic);
+            raws(params)
+        }
+    }
+}
+
 /// What a region changes, by name.
 fn variable_name(names: &[&str], index: usize) -> String {
     match names.get(index) {
@@ -258,20 +288,14 @@ impl<I: Element> ForLoop<I> {
             c.builder.set_loc(self.loc);
             let (b, bad_bounds) = c.resolve(&self.bounds);
             let (values, _) = c.resolve(&raws(&inits));
-            let tainted: Vec<bool> = inits.iter().map(|l| c.is_poison(l.1)).collect();
+            let tainted = poisoned(c, &inits);
             let opened = c.builder.begin_for(b[0], b[1], b[2], &values);
             c.enter();
             match opened {
                 Ok((index, params)) => {
                     self.alive = true;
                     self.index = Some(c.raw(index));
-                    let params = handles(c, params);
-                    for (raw, bad) in params.iter().zip(tainted) {
-                        if bad {
-                            c.taint(*raw);
-                        }
-                    }
-                    params
+                    inside(c, params, &tainted)
                 }
                 Err(diagnostic) => {
                     if !bad_bounds {
@@ -312,13 +336,7 @@ impl<I: Element> ForLoop<I> {
             c.note_births();
             let closed = c.builder.end_for(&values);
             c.leave();
-            match closed {
-                Ok(values) => results(c, values, &ends),
-                Err(diagnostic) => {
-                    c.report(diagnostic);
-                    raws(&self.params)
-                }
-            }
+            after_loop(c, closed, &ends, &self.params)
         });
         if let Some(after) = after {
             vars.rebuild(&saved, &mut Rebuild(after.iter()));
@@ -386,16 +404,10 @@ pub fn while_loop<V: Variables>(mut vars: V, names: &'static [&'static str]) -> 
     let inner = with(|c| {
         c.builder.set_loc(loc);
         let (values, _) = c.resolve(&raws(&inits));
-        let tainted: Vec<bool> = inits.iter().map(|l| c.is_poison(l.1)).collect();
+        let tainted = poisoned(c, &inits);
         let params = c.builder.begin_while(&values);
         c.enter();
-        let params = handles(c, params);
-        for (raw, bad) in params.iter().zip(tainted) {
-            if bad {
-                c.taint(*raw);
-            }
-        }
-        params
+        inside(c, params, &tainted)
     })
     .unwrap_or_default();
     vars.rebuild(&saved, &mut Rebuild(inner.iter()));
@@ -411,21 +423,13 @@ impl<S> WhileLoop<S> {
         let inner = with(|c| {
             c.builder.set_loc(loc);
             let (condition, _) = scalar_condition(c, condition.raw, "`while`");
-            let tainted: Vec<bool> = self.params.iter().map(|l| c.is_poison(l.1)).collect();
+            let tainted = poisoned(c, &self.params);
             c.note_births();
             let opened = c.builder.while_body(condition);
             c.leave();
             c.enter();
             match opened {
-                Ok(params) => {
-                    let params = handles(c, params);
-                    for (raw, bad) in params.iter().zip(tainted) {
-                        if bad {
-                            c.taint(*raw);
-                        }
-                    }
-                    params
-                }
+                Ok(params) => inside(c, params, &tainted),
                 Err(diagnostic) => {
                     c.report(diagnostic);
                     raws(&self.params)
@@ -448,13 +452,7 @@ impl<S> WhileLoop<S> {
             c.note_births();
             let closed = c.builder.end_while(&values);
             c.leave();
-            match closed {
-                Ok(values) => results(c, values, &ends),
-                Err(diagnostic) => {
-                    c.report(diagnostic);
-                    raws(&self.params)
-                }
-            }
+            after_loop(c, closed, &ends, &self.params)
         });
         if let Some(after) = after {
             vars.rebuild(&self.saved, &mut Rebuild(after.iter()));

@@ -39,7 +39,7 @@ impl<T: Element> fmt::Debug for Tile<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand where a tile of `{T}` is expected",
     label = "expected a `Tile<{T}>` or a host number",
-    note = "tiles of different types do not mix: convert one with `.to::<..>()`",
+    note = "tiles of different types do not mix: convert one with `.to::<..>()` (strides are `i64`, program ids and extents `i32`)",
     note = "a float becomes no integer constant by itself, and a host value of a generic type is made a tile by `scalar::<T>(..)`"
 )]
 pub trait Operand<T>: Copy {

@@ -4,9 +4,9 @@
 //! Only products with no other use are contracted: else the work would be done twice. Of `a * b + c * d` the first
 //! product is contracted. Functions without `fp_fusion` are not touched.
 
-use super::rewrite::emit;
+use super::rewrite::{Walk, emit};
 use crate::analysis::UseCounts;
-use crate::tile::{BinaryOp, Function, Op, OpId, Region, UnaryOp, Value};
+use crate::tile::{BinaryOp, Function, Op, OpId, UnaryOp, Value};
 
 /// Runs the pass; true if it changed anything.
 pub fn run(func: &mut Function) -> bool {
@@ -14,7 +14,7 @@ pub fn run(func: &mut Function) -> bool {
         return false;
     }
     let mut pass = Contract { uses: UseCounts::new(func), func, changed: false };
-    pass.region(pass.func.body);
+    pass.walk(pass.func.body);
     pass.changed
 }
 
@@ -25,24 +25,17 @@ struct Contract<'a> {
 }
 
 impl Contract<'_> {
-    fn region(&mut self, region: Region) {
-        let ops = std::mem::take(&mut self.func.regions[region].ops);
-        let mut out = Vec::with_capacity(ops.len());
-        for id in ops {
-            for inner in self.func.ops[id].regions.clone() {
-                self.region(inner);
-            }
-            self.op(id, &mut out);
-            out.push(id);
-        }
-        self.func.regions[region].ops = out;
-    }
-
     /// The factors of a product of floats that is used only once.
     fn product(&self, value: Value) -> Option<[Value; 2]> {
         let data = &self.func.ops[self.func.def_op(value)?];
         let is_product = data.op == Op::Binary(BinaryOp::Mul) && self.uses.of(value) == 1;
         (is_product && self.func.ty(value).dtype().is_float()).then(|| [data.operands[0], data.operands[1]])
+    }
+}
+
+impl Walk for Contract<'_> {
+    fn func(&mut self) -> &mut Function {
+        self.func
     }
 
     fn op(&mut self, id: OpId, out: &mut Vec<OpId>) {

@@ -4,13 +4,14 @@
 //! operands from outside. An op may then run though the loop is never entered, which pure ops allow. Loads stay: the loop
 //! may store. What lies in a branch stays there: it may be there because it is seldom needed.
 
+use super::rewrite::Walk;
 use crate::analysis::Depths;
 use crate::tile::{Function, Op, OpId, Region};
 
 /// Runs the pass; true if it changed anything.
 pub fn run(func: &mut Function) -> bool {
     let mut pass = Licm { depths: Depths::new(func), func, changed: false };
-    pass.region(pass.func.body);
+    pass.walk(pass.func.body);
     pass.changed
 }
 
@@ -20,23 +21,20 @@ struct Licm<'a> {
     changed: bool,
 }
 
-impl Licm<'_> {
-    fn region(&mut self, region: Region) {
-        let ops = std::mem::take(&mut self.func.regions[region].ops);
-        let mut out = Vec::with_capacity(ops.len());
-        for id in ops {
-            // Inner loops first: what leaves them may leave this one, too.
-            for inner in self.func.ops[id].regions.clone() {
-                self.region(inner);
-                if matches!(self.func.ops[id].op, Op::For | Op::While) {
-                    self.hoist(inner, self.depths.of_region(region), &mut out);
-                }
-            }
-            out.push(id);
-        }
-        self.func.regions[region].ops = out;
+impl Walk for Licm<'_> {
+    fn func(&mut self) -> &mut Function {
+        self.func
     }
 
+    // Inner loops first: what leaves them may leave this one, too.
+    fn left(&mut self, id: OpId, inner: Region, outer: Region, out: &mut Vec<OpId>) {
+        if matches!(self.func.ops[id].op, Op::For | Op::While) {
+            self.hoist(inner, self.depths.of_region(outer), out);
+        }
+    }
+}
+
+impl Licm<'_> {
     /// Moves what can leave `inner` to the end of `out`, whose depth is `depth`.
     fn hoist(&mut self, inner: Region, depth: u32, out: &mut Vec<OpId>) {
         let Self { func, depths, changed } = self;

@@ -2,7 +2,7 @@
 
 use crate::entity::Entity;
 use crate::error::Loc;
-use crate::tile::{Constant, Function, Op, OpId, TileType, Value};
+use crate::tile::{Constant, Function, Op, OpId, Region, TileType, Value};
 
 /// Which value stands in for which. Definitions come before uses, so one walk in order sees every replacement in time.
 pub(super) struct Subst(Vec<Option<Value>>);
@@ -55,4 +55,31 @@ pub(super) fn emit(
 /// Appends a constant.
 pub(super) fn emit_const(func: &mut Function, out: &mut Vec<OpId>, ty: TileType, value: Constant, loc: Loc) -> Value {
     emit(func, out, Op::Const(value), Vec::new(), ty, loc)
+}
+
+/// A pass that goes through a function once, innermost regions first, and makes the list of each region's ops anew.
+pub(super) trait Walk {
+    /// The function.
+    fn func(&mut self) -> &mut Function;
+
+    /// Called after the walk through `inner`, a region of op `id`, which lies in `outer`. `out` are the ops of `outer` so far.
+    fn left(&mut self, _id: OpId, _inner: Region, _outer: Region, _out: &mut Vec<OpId>) {}
+
+    /// Called for each op, after the walk through its regions. What is put into `out` comes before it.
+    fn op(&mut self, _id: OpId, _out: &mut Vec<OpId>) {}
+
+    /// The walk, from `region` on.
+    fn walk(&mut self, region: Region) {
+        let ops = std::mem::take(&mut self.func().regions[region].ops);
+        let mut out = Vec::with_capacity(ops.len());
+        for id in ops {
+            for inner in self.func().ops[id].regions.clone() {
+                self.walk(inner);
+                self.left(id, inner, region, &mut out);
+            }
+            self.op(id, &mut out);
+            out.push(id);
+        }
+        self.func().regions[region].ops = out;
+    }
 }

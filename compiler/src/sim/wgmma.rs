@@ -102,32 +102,30 @@ impl Machine<'_> {
         let mut found = vec![[0.0; K]; count];
         // Chunks along k, or along the rows of the matrix.
         let (outer, chunks) = if m.k_inner { (count, K / 8) } else { (K, count / 8) };
-        for o in 0..outer {
-            for chunk in 0..chunks {
-                let (line, along) = if m.k_inner { (first + o, 16 * chunk) } else { (o, 2 * (first + 8 * chunk)) };
-                let (line, along) = (line as i64, along as i64);
-                let at = if m.k_inner {
-                    start + line * swizzle + along
+        for (o, chunk) in (0..outer).flat_map(|o| (0..chunks).map(move |chunk| (o, chunk))) {
+            let (line, along) = if m.k_inner { (first + o, 16 * chunk) } else { (o, 2 * (first + 8 * chunk)) };
+            let (line, along) = (line as i64, along as i64);
+            let at = if m.k_inner {
+                start + line * swizzle + along
+            } else {
+                start + (along / swizzle) * i64::from(m.block) + line * swizzle + along % swizzle
+            };
+            let address = at + i64::from(data.offset);
+            let at = at ^ (((address >> 7) & mask) << 4);
+            let at = match self.shared.locate(m.buf, data, at, CHUNK, CHUNK) {
+                Ok(at) => at,
+                Err(wrong) => return Err(self.shared_error(id, m.buf, t, wrong, "read")),
+            };
+            let bytes: [u8; CHUNK] = match self.shared.read_async(at, CHUNK, now, &self.clock) {
+                Ok(bytes) => bytes.try_into().unwrap_or([0; CHUNK]),
+                Err(wrong) => return Err(self.shared_error(id, m.buf, t, wrong, "read")),
+            };
+            for i in 0..8 {
+                let value = element(&bytes, i);
+                if m.k_inner {
+                    found[o][8 * chunk + i] = value;
                 } else {
-                    start + (along / swizzle) * i64::from(m.block) + line * swizzle + along % swizzle
-                };
-                let address = at + i64::from(data.offset);
-                let at = at ^ (((address >> 7) & mask) << 4);
-                let at = match self.shared.locate(m.buf, data, at, CHUNK, CHUNK) {
-                    Ok(at) => at,
-                    Err(wrong) => return Err(self.shared_error(id, m.buf, t, wrong, "read")),
-                };
-                let bytes: [u8; CHUNK] = match self.shared.read_async(at, CHUNK, now, &self.clock) {
-                    Ok(bytes) => bytes.try_into().unwrap_or([0; CHUNK]),
-                    Err(wrong) => return Err(self.shared_error(id, m.buf, t, wrong, "read")),
-                };
-                for i in 0..8 {
-                    let value = element(&bytes, i);
-                    if m.k_inner {
-                        found[o][8 * chunk + i] = value;
-                    } else {
-                        found[8 * chunk + i][o] = value;
-                    }
+                    found[8 * chunk + i][o] = value;
                 }
             }
         }

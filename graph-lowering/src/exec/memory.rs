@@ -132,7 +132,7 @@ mod tests {
         let plan = MemoryPlan::within(values, most);
         for a in values {
             let at = plan.places[&a.node];
-            assert!(at.offset % ALIGN == 0 && at.offset + a.bytes <= plan.arenas[at.arena], "{a:?} at {at:?}");
+            assert!(at.offset.is_multiple_of(ALIGN) && at.offset + a.bytes <= plan.arenas[at.arena], "{a:?} at {at:?}");
             for b in values.iter().filter(|b| b.node != a.node) {
                 let other = plan.places[&b.node];
                 let together = a.first <= b.last && b.first <= a.last && at.arena == other.arena;

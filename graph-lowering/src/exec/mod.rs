@@ -17,7 +17,8 @@ use crate::prim::Op;
 use memory::{Interval, MemoryPlan};
 pub use profile::KernelTime;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Once, OnceLock};
 use tilewright_runtime::{Buffer, Device, DeviceKind, Launch, Memory};
 
 /// A tensor in a device's memory.
@@ -90,6 +91,8 @@ pub struct Executable {
     fills: Vec<Fill>,
     /// What is copied to where no byte fills: made by the first call.
     constants: OnceLock<HashMap<NodeId, Buffer<u8>>>,
+    /// Are the kernels compiled?
+    compiled: Once,
 }
 
 /// The memory of one call.
@@ -124,10 +127,13 @@ impl Executable {
     /// # Errors
     /// As [`Executable::new`].
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
-        // A row of so many elements is one tile: beyond it registers, or the interpreter's caches, run out.
-        let row_limit = if device.info().kind == DeviceKind::Cpu { 1 << 14 } else { 1 << 13 };
+        // So many elements are one tile: beyond it registers, or the interpreter's caches, run out.
+        let limits = match device.info().kind {
+            DeviceKind::Cpu => fuse::Limits { row: 1 << 14, column: 1 << 14 },
+            _ => fuse::Limits { row: 1 << 13, column: 64 },
+        };
         let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
-        let plan = fuse::plan(&graph, fusion, row_limit).map_err(Error::Internal)?;
+        let plan = fuse::plan(&graph, fusion, limits).map_err(Error::Internal)?;
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
         let tuned = match tuning {
@@ -146,6 +152,7 @@ impl Executable {
             results: Vec::new(),
             fills: Vec::new(),
             constants: OnceLock::new(),
+            compiled: Once::new(),
         };
         this.place()?;
         Ok(this)
@@ -185,7 +192,7 @@ impl Executable {
         self.results = self.plan.outputs.iter().map(|&root| home(root)).collect::<Result<_>>()?;
         for (&node, &word) in &self.plan.fills {
             let Some(&home) = homes.get(&node) else { continue };
-            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, &[1]), |_| word);
+            let element = Literal::from_fn(TensorType::new(graph.ty(node).dtype, [1]), |_| word);
             let byte = element.bytes().first().copied().filter(|b| element.bytes().iter().all(|x| x == b));
             if graph.ty(node).bytes() > 0 {
                 self.fills.push(Fill { node, home, byte, word });
@@ -269,26 +276,54 @@ impl Executable {
         Ok(self.constants.get_or_init(|| all))
     }
 
+    /// Compiles, or loads from the cache on disk, what the first call will launch: kernels side by side, which assemblers
+    /// and drivers allow. What fails here fails again, with its error, when it is launched.
+    fn compile(&self, buffers: &Buffers<'_>) -> Result<()> {
+        let mut launches = Vec::with_capacity(self.kernels.len());
+        for (kernel, homes) in self.kernels.iter().zip(&self.homes).filter(|(k, _)| k.grid > 0) {
+            launches.push(self.launch(kernel, homes, buffers)?);
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(launch) = launches.get(next.fetch_add(1, Relaxed)) {
+                let _ = launch.compile();
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(launches.len());
+        std::thread::scope(|scope| {
+            (1..threads).for_each(|_| {
+                scope.spawn(work);
+            });
+            work();
+        });
+        Ok(())
+    }
+
+    fn launch<'a>(&self, kernel: &Kernel, homes: &[Home], buffers: &'a Buffers<'_>) -> Result<Launch<'a>> {
+        let mut places = Vec::with_capacity(kernel.params.len());
+        for (p, &home) in kernel.params.iter().zip(homes) {
+            let memory = buffers.memory(home);
+            let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
+            let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
+            places.push((memory, start));
+        }
+        let launch = Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
+        Ok(launch.on(&self.device))
+    }
+
     /// Calls a function with each kernel that runs, its launch, and the homes of its views.
     fn launches(
         &self,
         buffers: &Buffers<'_>,
         mut each: impl FnMut(&Kernel, &Launch<'_>, &[Home]) -> tilewright_runtime::Result<()>,
     ) -> Result<()> {
+        let mut result = Ok(());
+        self.compiled.call_once(|| result = self.compile(buffers));
+        result?;
         for (kernel, homes) in self.kernels.iter().zip(&self.homes) {
-            if kernel.grid == 0 {
-                continue;
+            if kernel.grid > 0 {
+                each(kernel, &self.launch(kernel, homes, buffers)?, homes)?;
             }
-            let mut places = Vec::with_capacity(kernel.params.len());
-            for (p, &home) in kernel.params.iter().zip(homes) {
-                let memory = buffers.memory(home);
-                let memory = memory.ok_or_else(|| Error::Internal(format!("{} has no memory", p.node)))?;
-                let start = if let Home::Arena(_, offset) = home { offset / p.dtype.bytes() } else { 0 };
-                places.push((memory, start));
-            }
-            let launch =
-                Launch::new(kernel.def.clone(), kernel.args(&places)?).grid([kernel.grid]).options(kernel.options);
-            each(kernel, &launch.on(&self.device), homes)?;
         }
         Ok(())
     }

@@ -336,7 +336,7 @@ impl Emit<'_> {
     }
 
     /// How many values a variable takes.
-    fn extent(&mut self, v: usize) -> Built {
+    pub(super) fn extent(&mut self, v: usize) -> Built {
         let Variable { extent, varies, .. } = self.body.variables[v];
         if varies {
             // Every view that has the variable tells.

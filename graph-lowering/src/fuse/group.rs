@@ -140,11 +140,27 @@ pub(super) fn canonical(at: &[Affine], space: &[usize]) -> Vec<Affine> {
     at.iter().map(one).collect()
 }
 
+/// Longest reduced extents kept in one tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Of rows, whose elements lie next to each other.
+    pub row: usize,
+    /// Of columns: each element is in another row of memory, so a tile has several columns.
+    pub column: usize,
+}
+
+impl Limits {
+    fn of(self, space: &[usize], axes: &[usize]) -> usize {
+        let last = space.iter().rposition(|&d| d != 1);
+        if last.is_some_and(|l| axes.contains(&l)) { self.row } else { self.column }
+    }
+}
+
 struct Planner<'g> {
     graph: &'g Graph,
     fusion: bool,
     /// Longest reduced extent kept in one tile.
-    row_limit: usize,
+    limits: Limits,
     users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
@@ -161,11 +177,11 @@ struct Planner<'g> {
 ///
 /// # Errors
 /// A broken invariant, in words.
-pub fn plan(graph: &Graph, fusion: bool, row_limit: usize) -> Result<Plan, String> {
+pub fn plan(graph: &Graph, fusion: bool, limits: Limits) -> Result<Plan, String> {
     let mut p = Planner {
         graph,
         fusion,
-        row_limit,
+        limits,
         users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
         anew: if fusion { anew(graph) } else { vec![false; graph.nodes.len()] },
@@ -345,7 +361,7 @@ impl<'g> Planner<'g> {
                 return Err("it reduces along other axes".into());
             }
             let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
-            group.looped |= rows > self.row_limit;
+            group.looped |= rows > self.limits.of(&group.space, &axes);
             group.reduced = axes;
         }
         let at = group.place(&self.graph.ty(node).dims).ok_or("its extents are others")?;
@@ -468,19 +484,17 @@ impl<'g> Planner<'g> {
         if group.reduced.is_empty() {
             group.reduced = y.reduced.clone();
         }
-        (group.leaves.len() <= MAX_READS && self.finds_members_in_place(&group)).then_some(group)
+        (group.leaves.len() <= MAX_READS && self.agrees(&group)).then_some(group)
     }
 
-    /// Does every node find the others of its group at its own coordinates? One group may compute anew, at other coordinates, what
-    /// is a member of the other.
-    fn finds_members_in_place(&self, group: &Group) -> bool {
-        group.nodes.iter().all(|&node| {
-            let Some(reads) = self.reads_of(node, group) else { return false };
-            reads.iter().filter(|r| group.nodes.contains(&r.node)).all(|r| {
-                let dims = &self.graph.ty(r.node).dims;
-                r.dims == *dims && group.place(dims).is_some_and(|place| place == r.at)
-            })
-        })
+    /// Does every node of the group find others of its nodes at its own coordinates? What one group computed again at other
+    /// coordinates may be a node of the group it is merged with.
+    fn agrees(&self, group: &Group) -> bool {
+        let here = |read: &Read| {
+            let dims = &self.graph.ty(read.node).dims;
+            !group.nodes.contains(&read.node) || (read.dims == *dims && group.place(dims).as_ref() == Some(&read.at))
+        };
+        group.nodes.iter().all(|&n| self.reads_of(n, group).is_some_and(|reads| reads.iter().all(here)))
     }
 
     /// A group for one node.
@@ -490,7 +504,7 @@ impl<'g> Planner<'g> {
         if let Some((operand, axes)) = reduction(self.graph, node) {
             group.space = self.graph.ty(operand).dims.clone();
             let rows: usize = axes.iter().map(|&a| group.space[a].next_power_of_two()).product();
-            group.looped = rows > self.row_limit;
+            group.looped = rows > self.limits.of(&group.space, &axes);
             group.reduced = axes;
         } else if data.op.class() == Class::Dot {
             group = self.dot_group(node);

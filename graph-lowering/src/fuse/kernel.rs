@@ -360,6 +360,9 @@ fn join_variables(group: &Group, uses: &Uses, varying: &BTreeSet<usize>) -> Join
     (variables, last_of)
 }
 
+/// Programs that reductions of columns are shared by, if there are enough columns.
+const COLUMN_PROGRAMS: usize = 128;
+
 /// Gives each variable its tile.
 fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     let cpu = device.info().kind == DeviceKind::Cpu;
@@ -368,11 +371,6 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         let enough = if v.varies { bucket(v.extent) } else { v.extent.next_power_of_two() };
         enough.min(most).max(1)
     };
-    let contiguous: BTreeSet<usize> = body
-        .params
-        .iter()
-        .flat_map(|p| p.variables.iter().zip(&p.strides).filter(|(_, s)| **s == 1).map(|(&v, _)| v))
-        .collect();
     let count = body.variables.len();
     if let Some(dot) = body.group.dot {
         let extents = [count - 3, count - 1, count - 2].map(|v| body.variables[v].extent);
@@ -380,7 +378,18 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         body.variables[count - 3].tile = config.bm;
         body.variables[count - 2].tile = config.bk;
         body.variables[count - 1].tile = config.bn;
-        return config.options;
+        let mut options = config.options;
+        // What the epilogue reads needs registers beside the sums: half as many of these a thread.
+        let operands = &body.graph.nodes[dot].args;
+        let tiles = body
+            .params
+            .iter()
+            .filter(|p| p.access == Access::In && p.variables.len() > 1 && !operands.contains(&p.node));
+        let sums = config.bm * config.bn / (32 * options.num_warps as usize);
+        if !cpu && tiles.count() > 0 && sums > 64 {
+            options.num_warps *= 2;
+        }
+        return options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
     if body.group.scatter.is_some() {
@@ -394,8 +403,23 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     }
     let reduced: Vec<usize> = (0..count).filter(|&v| body.variables[v].reduced).collect();
     let kept: Vec<usize> = (0..count).filter(|&v| !body.variables[v].reduced).collect();
-    let columns =
-        kept.last().is_some_and(|v| contiguous.contains(v)) && !reduced.iter().any(|v| contiguous.contains(v));
+    // Neighbours in memory should be neighbours in a tile: those along the rows, or those of several columns. The most elements
+    // decide, since a vector beside a matrix may lie in either way.
+    let neighbours = |v: &usize| -> usize {
+        let along = |p: &&Param| p.variables.iter().zip(&p.strides).any(|(u, s)| u == v && *s == 1);
+        body.params.iter().filter(along).map(|p| p.dims.iter().product::<usize>()).sum()
+    };
+    let columns = kept.last().map_or(0, neighbours) > reduced.iter().map(neighbours).sum();
+    if body.group.looped && columns && !cpu {
+        // Few columns a program, so that there are many programs, but a whole sector of memory of each row.
+        let (last, column) = (reduced[reduced.len() - 1], kept[kept.len() - 1]);
+        let bytes = body.params.iter().map(|p| p.dtype.bytes()).min().unwrap_or(4);
+        let all: usize = kept.iter().map(|&v| body.variables[v].extent).product();
+        let wide = (all / COLUMN_PROGRAMS).next_power_of_two();
+        body.variables[column].tile = power(&body.variables[column], wide.clamp(32 / bytes, 64));
+        body.variables[last].tile = power(&body.variables[last], 4096 / body.variables[column].tile);
+        return LaunchOptions { num_warps: 8, num_stages: 1 };
+    }
     if body.group.looped {
         if let Some(&last) = reduced.last() {
             body.variables[last].tile = power(&body.variables[last], if columns { 64 } else { budget });

@@ -32,4 +32,4 @@ pub mod source;
 pub mod tune;
 pub mod varying;
 
-pub use group::{Group, Plan, Store, plan};
+pub use group::{Group, Limits, Plan, Store, plan};

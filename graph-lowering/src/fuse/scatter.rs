@@ -35,7 +35,7 @@ impl Emit<'_> {
         let (outside, origin) = (self.state.clone(), self.origin.clone());
         let [lo, one, last] = [0, 1, -1].map(|v| self.b.const_i64(DType::I32, v));
         let (lo, one, last) = (lo?, one?, last?);
-        let hi = self.b.const_i64(DType::I32, body.variables[numbers].extent as i64)?;
+        let hi = self.extent(numbers)?;
         let step = self.b.const_i64(DType::I32, body.variables[numbers].tile as i64)?;
         let (first, carried) = self.b.begin_for(lo, hi, step, &[sum])?;
         let sum = carried[0];

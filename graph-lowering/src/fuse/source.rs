@@ -218,7 +218,9 @@ impl Source<'_> {
             self.names.insert(carried, name.clone());
             self.names.insert(data.results[i], name);
         }
-        let iv = format!("i{}", params[0].index());
+        let mut used = false;
+        func.walk(region, &mut |op| used |= func.ops[op].operands.contains(&params[0]));
+        let iv = format!("{}i{}", if used { "" } else { "_" }, params[0].index());
         let step = func.const_of(data.operands[2]).and_then(|c| c.as_i64(DType::I32));
         let step = step.ok_or_else(|| Error::Internal("a loop without a constant step".into()))?;
         let (lo, hi) = (self.name(data.operands[0])?, self.name(data.operands[1])?);

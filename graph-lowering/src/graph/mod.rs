@@ -75,11 +75,11 @@ impl fmt::Debug for TensorType {
     }
 }
 
-/// Row-major strides, in elements.
+/// Row-major strides, in elements; an extent of 0 counts as 1, so that every dimension has a stride.
 pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; dims.len()];
     for i in (0..dims.len().saturating_sub(1)).rev() {
-        strides[i] = strides[i + 1] * dims[i + 1];
+        strides[i] = strides[i + 1] * dims[i + 1].max(1);
     }
     strides
 }

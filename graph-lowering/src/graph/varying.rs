@@ -5,7 +5,7 @@
 
 use super::{Graph, NodeId, TensorType};
 use crate::literal::word_of;
-use crate::prim::{Broadcast, Class, Op, Pad, Reshape, Slice};
+use crate::prim::{Broadcast, Class, Full, Iota, Op, Pad, Reshape, ScatterAdd, Slice};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tilewright_compiler::DType;
@@ -112,12 +112,13 @@ pub fn skeleton(graph: &Graph) -> u64 {
 fn without_numbers(op: &Op) -> Op {
     let none = Vec::new;
     match op {
-        Op::Full(f) => Op::Full(crate::prim::Full { dims: none(), word: 0, ..f.clone() }),
-        Op::Iota(i) => Op::Iota(crate::prim::Iota { dims: none(), ..i.clone() }),
+        Op::Full(f) => Op::Full(Full { dims: none(), word: 0, ..f.clone() }),
+        Op::Iota(i) => Op::Iota(Iota { dims: none(), ..i.clone() }),
         Op::Reshape(_) => Op::Reshape(Reshape { dims: none() }),
         Op::Broadcast(b) => Op::Broadcast(Broadcast { dims: none(), ..b.clone() }),
         Op::Slice(_) => Op::Slice(Slice { start: none(), limit: none(), step: none() }),
         Op::Pad(p) => Op::Pad(Pad { low: none(), high: none(), interior: none(), ..p.clone() }),
+        Op::ScatterAdd(_) => Op::ScatterAdd(ScatterAdd { rows: 0 }),
         op => op.clone(),
     }
 }

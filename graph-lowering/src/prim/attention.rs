@@ -142,7 +142,7 @@ impl Scores {
         }
         if self.causal {
             let dims = s.dims();
-            let below = Tensor::iota(DType::I32, &dims, 3).le(&Tensor::iota(DType::I32, &dims, 2));
+            let below = Tensor::iota(DType::I32, &dims, 3).le(Tensor::iota(DType::I32, &dims, 2));
             seen = Some(seen.map_or(below.clone(), |m| m.and(&below)));
         }
         match seen {

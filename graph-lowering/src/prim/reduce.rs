@@ -67,11 +67,30 @@ impl Reduce {
 const ONE_PROGRAM: usize = 1 << 14;
 
 impl Reduce {
-    /// Is it a reduction of so many elements to one number that several programs should share it? Sums of halves are not
-    /// split: the sums of the parts would be rounded.
+    /// Should several programs share what it combines to one number, or to few columns of many rows? A sum of halves to one number is
+    /// not split: the sums of the parts would be rounded.
     pub(crate) fn is_split(&self, x: &TensorType) -> bool {
-        let rounds = matches!(self.op, ReduceOp::Sum | ReduceOp::Prod) && matches!(x.dtype, DType::F16 | DType::BF16);
-        self.axes.len() == x.rank() && x.elements() > ONE_PROGRAM && !rounds
+        self.axes.len() == x.rank() && x.elements() > ONE_PROGRAM && !self.rounds(x.dtype)
+            || self.column_parts(x).is_some()
+    }
+
+    /// Would sums of parts be rounded?
+    fn rounds(&self, dtype: DType) -> bool {
+        matches!(self.op, ReduceOp::Sum | ReduceOp::Prod) && matches!(dtype, DType::F16 | DType::BF16)
+    }
+
+    /// How many parts a reduction of long columns is split into, so that there are more programs than one for each few columns.
+    fn column_parts(&self, x: &TensorType) -> Option<usize> {
+        /// Rows of a part, and parts, from which on and to which it is worth it.
+        const ROWS: usize = 128;
+        const MOST: usize = 64;
+        let leading = self.axes.len() < x.rank() && self.axes.iter().copied().eq(0..self.axes.len());
+        let rows: usize = x.dims[..self.axes.len()].iter().product();
+        let columns: usize = x.dims[self.axes.len()..].iter().product();
+        if !leading || columns < 2 || rows < 8 * ROWS {
+            return None;
+        }
+        (2..=MOST.min(rows / ROWS)).rev().find(|p| rows.is_multiple_of(*p))
     }
 }
 
@@ -166,12 +185,19 @@ impl Primitive for Reduce {
     fn flops(&self, args: &[&TensorType], _: &TensorType) -> u64 {
         args[0].elements() as u64
     }
-    /// Rows first, each by a program of its own, then the results of the rows.
+    /// Rows first, each by a program of its own, then the results of the rows. Of columns: parts of their rows first.
     fn decompose(&self, args: &[Tensor]) -> Option<Tensor> {
         const ROWS: usize = 16;
         let x = &args[0];
         if !self.is_split(x.ty()) {
             return None;
+        }
+        if let Some(parts) = self.column_parts(x.ty()) {
+            let wide = if self.rounds(x.dtype()) { x.cast(DType::F32) } else { x.clone() };
+            let (dims, count) = (x.dims(), self.axes.len());
+            let rows: usize = dims[..count].iter().product();
+            let split = wide.reshape(&[&[parts, rows / parts][..], &dims[count..]].concat());
+            return Some(split.reduce_strict(self.op, &[1]).reduce_strict(self.op, &[0]).cast(x.dtype()));
         }
         let (dims, n) = (x.dims(), x.elements());
         let last = dims.len() - 1;

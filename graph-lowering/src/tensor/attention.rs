@@ -128,7 +128,7 @@ fn wide(
         }
     }
     if causal {
-        let below = Tensor::iota(DType::I32, &[rows, keys], 1).le(&Tensor::iota(DType::I32, &[rows, keys], 0));
+        let below = Tensor::iota(DType::I32, &[rows, keys], 1).le(Tensor::iota(DType::I32, &[rows, keys], 0));
         seen = Some(seen.map_or(below.clone(), |s| s.and(&below)));
     }
     if let Some(s) = seen {

@@ -129,7 +129,7 @@ fn every_extent_works_for_all_that_depends_on_it() {
         let (n, m) = (x.dims()[0], x.dims()[1]);
         let table = x.embedding(i) * 2.0;
         let causal = Tensor::iota(DType::I32, &[n, n], 0).ge(Tensor::iota(DType::I32, &[n, n], 1));
-        let square = causal.where_(&x.matmul(&x.transpose()), -1.0).softmax(1);
+        let square = causal.where_(x.matmul(&x.transpose()), -1.0).softmax(1);
         let longer = Tensor::cat(&[x, &x.exp()], 0).pad(&[1, 0], &[0, 2], 0.5);
         let places = Tensor::iota(DType::F32, &[2 * n, m], 0).narrow(0, n, 2 * n).reshape(&[n * m]);
         let means = (x.mean(&[0]), x.mean(&[1]), x.var(&[0, 1], 1), x.argmax(0), x.cumsum(0));
@@ -181,6 +181,48 @@ fn cross_entropy_and_integers_agree_at_all_sizes() {
     assert_eq!(all[1].generated, all[5].generated, "{}", all[5]);
 }
 
+/// A loss of rows of a table through attention, with the gradient of the table.
+fn attend((table, index): &(Tensor, Tensor)) -> (Tensor, Tensor) {
+    let (b, t) = (index.dims()[0], index.dims()[1]);
+    let loss = |table: &Tensor| {
+        let x = table.embedding(index).reshape(&[b, 1, t, 16]);
+        let y = x.attention(&x, &x, None, true, None);
+        (&y * &y).mean(&[0, 1, 2, 3])
+    };
+    value_and_grad(loss, table).unwrap()
+}
+
+fn attended(sizes: &[(usize, usize)]) -> Vec<(Tensor, Tensor)> {
+    let index = |n: usize| (0..n as i32).map(|i| i * i % 13).collect::<Vec<_>>();
+    sizes.iter().map(|&(b, t)| (noise(1, &[13, 16]), Tensor::new(&index(b * t), &[b, t]))).collect()
+}
+
+#[test]
+fn attention_and_sums_into_rows_agree_at_all_sizes() {
+    let mut sizes = ALIKE.to_vec();
+    sizes.extend([(1, 1), (1, 40), (3, 2), (2, 129)]);
+    for dynamic in [Dynamic::Auto, Dynamic::Always, Dynamic::Never] {
+        let all = agree("attention", cpu().dynamic(dynamic), attend, &attended(&sizes), 1e-4);
+        if dynamic != Dynamic::Never {
+            assert_eq!(all[1].generated, all[11].generated, "{dynamic:?}: {}", all[11]);
+        }
+    }
+}
+
+#[test]
+fn tuned_kernels_are_shared_too() {
+    let arguments: Vec<Tensor> = [40, 50, 60, 45].iter().map(|&n| noise(n as u64, &[n, 48])).collect();
+    let f = |x: &Tensor| x.softmax(1) * x.dims()[0] as f64;
+    let store = std::env::temp_dir().join(format!("tilewright-dynamic-{}", std::process::id()));
+    let options = cpu().mode("max-autotune-no-graphs").tuning_store(&store);
+    let all = agree("tuned", options, f, &arguments, 1e-5);
+    let _ = std::fs::remove_dir_all(&store);
+    let counts: Vec<usize> = all.iter().map(|e| e.generated).collect();
+    assert_eq!(counts, [1, 2, 2, 2], "{}", all[3]);
+    let known: Vec<bool> = all.iter().map(|e| e.tuned[0].contains("known")).collect();
+    assert_eq!(known, [false, false, true, true], "{}", all[3]);
+}
+
 #[test]
 fn other_devices_agree_at_all_sizes() {
     for device in other_devices() {
@@ -193,6 +235,7 @@ fn other_devices_agree_at_all_sizes() {
         };
         let arguments: Vec<Tensor> =
             [(3, 5), (4, 8), (16, 16), (7, 31)].map(|(a, b)| noise(a, &[a as usize, b])).to_vec();
+        agree(&format!("attention on {device}"), on(Dynamic::Auto), attend, &attended(&ALIKE[..3]), 1e-3);
         agree(&format!("halves on {device}"), on(Dynamic::Always), half, &arguments, 2e-2);
     }
 }

@@ -18,7 +18,7 @@ macro_rules! generated {
         }
     )* };
 }
-generated!(softmax layer_norm linear_gelu column_sums embedding attention centred_rows_dynamic linear_dynamic);
+generated!(softmax layer_norm linear_gelu column_sums embedding scatter attention centred_rows_dynamic linear_dynamic);
 
 /// The IR with its values numbered in order of appearance and without the kernel's name.
 fn canonical(def: &KernelDef) -> String {
@@ -122,7 +122,8 @@ fn column_sums_source_gives_the_same_ir() {
         "column_sums",
         include_str!("generated/column_sums.rs"),
         |x: &Tensor| x.sum(&[0]),
-        &noise(1, &[20000, 3]),
+        // A prime number of rows is not split.
+        &noise(1, &[20011, 3]),
         |d| {
             let x = d.zeros::<f32>(9).unwrap();
             def(&column_sums::generated(x.view([3, 3]).unwrap(), x.view([9]).unwrap()))
@@ -137,6 +138,17 @@ fn embedding_source_gives_the_same_ir() {
     check("embedding", include_str!("generated/embedding.rs"), f, &x, |d| {
         let (x, i) = (d.zeros::<f32>(9).unwrap(), d.zeros::<i32>(9).unwrap());
         def(&embedding::generated(i.view([9]).unwrap(), x.view([9]).unwrap(), x.view([3, 3]).unwrap()))
+    });
+}
+
+#[test]
+fn scatter_source_gives_the_same_ir() {
+    let x = (noise(1, &[100, 6]), Tensor::zeros(DType::I32, &[100]));
+    let f = |(x, i): &(Tensor, Tensor)| x.scatter_add(i, 5);
+    check("scatter", include_str!("generated/scatter.rs"), f, &x, |d| {
+        let (x, i) = (d.zeros::<f32>(9).unwrap(), d.zeros::<i32>(9).unwrap());
+        let m = x.view([3, 3]).unwrap();
+        def(&scatter::generated(m, i.view([9]).unwrap(), m))
     });
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{assert_close, everywhere, noise, other_devices};
 use tilewright_graph_lowering::optim::AdamW;
-use tilewright_graph_lowering::{DType, Explanation, Options, Reduction, Tensor, compile, value_and_grad};
+use tilewright_graph_lowering::{DType, Explanation, Options, Reduction, Tensor, compile, grad, value_and_grad};
 
 fn one(what: &str, explanation: &Explanation) {
     assert_eq!(explanation.kernels, 1, "{what}\n{explanation}");
@@ -41,6 +41,17 @@ fn pointwise_chains_are_one_kernel() {
     let bias = (noise(1, &[9, 31]), noise(2, &[31]));
     let f = |(a, b): &(Tensor, Tensor)| ((a + b).relu(), (a + b).sum(&[1]));
     one("bias, relu and row sums", &everywhere("bias", f, &bias, 1e-5).1);
+}
+
+#[test]
+fn what_is_computed_again_elsewhere_keeps_its_coordinates() {
+    // The second kernel computes `y` again at one place; the product meets both kernels, which must not become one then.
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        (&z + y.narrow(0, 1, 2)) * &z
+    };
+    everywhere("a slice of what is computed again", f, &Tensor::vector(&[1.0f32, 2.0]), 1e-6);
 }
 
 #[test]
@@ -118,6 +129,92 @@ fn long_rows_are_read_in_pieces() {
 }
 
 #[test]
+fn many_long_rows_are_gone_through_again_in_one_kernel() {
+    // Longer than a tile on any device.
+    let x = noise(1, &[130, 16500]);
+    let (_, e) = everywhere("softmax of many long rows", |x: &Tensor| x.softmax(1), &x, 1e-5);
+    one("softmax of many long rows", &e);
+    let target = Tensor::vector(&(0..130).map(|i| i * 126).collect::<Vec<i32>>());
+    let f = |x: &Tensor| grad(|x| x.cross_entropy(&target, None, Reduction::Sum), x).unwrap();
+    let (_, e) = everywhere("gradient of a loss of long rows", f, &x, 1e-5);
+    assert_eq!(e.kernels, 1, "{e}");
+    let f = |x: &Tensor| (x.softmax(1).argmax(1), x - x.max(&[1]).unsqueeze(1));
+    everywhere("long rows in several ways", f, &x, 1e-5);
+}
+
+#[test]
+fn long_columns_are_shared_by_several_programs() {
+    for dims in [&[2048, 3][..], &[4, 600, 5], &[1030, 2], &[4096, 40]] {
+        let all: Vec<usize> = (0..dims.len() - 1).collect();
+        let (_, e) = everywhere("long columns", |x: &Tensor| (x.sum(&all), x.max(&all)), &noise(1, dims), 1e-4);
+        // A tile of this device holds all of the smaller ones.
+        assert!(dims[0] < 4096 || e.groups.iter().any(|g| g.programs > 16), "{e}");
+    }
+    // Halves are rounded once.
+    let x = (noise(2, &[4096, 3]) + 1.0).cast(DType::BF16);
+    everywhere("long columns of halves", |x: &Tensor| x.sum(&[0]), &x, 1e-2);
+}
+
+#[test]
+fn sums_into_rows_take_the_updates_in_their_order() {
+    // More updates than a tile has on any device; some have no row.
+    let numbers: Vec<i32> = (0..9000).map(|i| i * 31 % 11 - 2).collect();
+    let x = (noise(1, &[9000, 3]), Tensor::vector(&numbers));
+    let f = |(x, at): &(Tensor, Tensor)| (x.scatter_add(at, 7), (x * 100.0).cast(DType::I32).scatter_add(at, 8));
+    everywhere("sums into rows", f, &x, 1e-5);
+    let halves = (x.0.slice(&[0, 0], &[300, 3], &[1, 1]).cast(DType::F16), Tensor::vector(&numbers[..300]));
+    everywhere("sums of halves into rows", |(x, at)| x.scatter_add(at, 9), &halves, 2e-3);
+    // Of every shape, also transposed and stored so.
+    let x = (noise(2, &[2, 3, 4, 5]), Tensor::new(&[0i64, 3, 3, 1, 0, 3], &[2, 3]));
+    let f = |(x, at): &(Tensor, Tensor)| {
+        let sums = x.permute(&[0, 1, 3, 2]).scatter_add(at, 4);
+        (sums.permute(&[2, 0, 1]), sums.reshape(&[4, 20]).exp(), Tensor::cat(&[&sums, &sums], 2))
+    };
+    everywhere("sums of matrices into rows", f, &x, 1e-5);
+    for n in [0usize, 1, 2] {
+        let x = (noise(3, &[n, 4]), Tensor::new(&vec![1i32; n], &[n]));
+        everywhere("sums of few updates", |(x, at)| x.scatter_add(at, 3), &x, 1e-6);
+        everywhere("sums into one row", |(x, at)| x.scatter_add(&(at - 1), 1), &x, 1e-6);
+    }
+    for device in other_devices() {
+        let x = (noise(1, &[1500, 3]), Tensor::vector(&numbers[..1500]));
+        let f = |(x, at): &(Tensor, Tensor)| x.scatter_add(at, 7);
+        let got = compile(f, Options::new().device(&device)).unwrap().call(&x).unwrap();
+        assert_close(&format!("sums into rows on {device}"), &got, &f(&x), 1e-5);
+    }
+}
+
+#[test]
+fn what_is_cheap_to_compute_again_is_not_stored() {
+    let x = (noise(1, &[96, 64]), noise(2, &[64, 64]), noise(3, &[96, 64]));
+    let one = 96 * 64 * 4;
+    let f = |(x, w, seed): &(Tensor, Tensor, Tensor)| {
+        grad(|x: &Tensor| (x.linear(w, None).gelu_tanh() * seed).sum(&[0, 1]), x).unwrap()
+    };
+    let (_, e) = everywhere("gradient of gelu", f, &x, 1e-4);
+    // The product reads x and w and stores its result; the gradient's product reads that, the seed and w again.
+    assert!(e.bytes <= 8 * one, "{} bytes\n{e}", e.bytes);
+    // Normalisation keeps its argument and the rows' numbers, not what is between.
+    let f = |(x, _, seed): &(Tensor, Tensor, Tensor)| {
+        let y = x.layer_norm(None, None, 1e-5);
+        (grad(|x: &Tensor| (x.layer_norm(None, None, 1e-5) * seed).sum(&[0, 1]), x).unwrap(), y)
+    };
+    let (_, e) = everywhere("gradient of a norm", f, &x, 1e-4);
+    assert!(e.bytes <= 5 * one, "{} bytes\n{e}", e.bytes);
+}
+
+#[test]
+fn gradients_of_parts_are_put_side_by_side() {
+    let f = |x: &Tensor| {
+        let part = |i: usize| x.narrow(1, 4 * i, 4 * i + 4);
+        (part(0) * part(1).tanh() + part(2).exp()).sum(&[0, 1])
+    };
+    let (_, e) = everywhere("gradient of parts", |x: &Tensor| grad(f, x).unwrap(), &noise(1, &[6, 12]), 1e-5);
+    assert!(!e.groups.iter().any(|g| g.primitives.iter().any(|p| p.contains("pad"))), "{e}");
+    assert!(e.bytes < 4 * 6 * 12 * 4, "{e}");
+}
+
+#[test]
 fn a_classifier_trains_in_few_kernels() {
     let target = Tensor::vector(&[1i32, 0, 3, 2, 1, 1]);
     let x = (noise(1, &[6, 10]), noise(2, &[4, 10]), noise(3, &[4]));
@@ -128,6 +225,18 @@ fn a_classifier_trains_in_few_kernels() {
     };
     let (_, e) = everywhere("classifier", f, &x, 1e-5);
     assert!(e.kernels <= 8, "{e}");
+}
+
+#[test]
+fn kernels_meet_only_if_they_need_values_at_the_same_places() {
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        // `y` is computed anew for one of its elements, by a kernel that then meets the one that has all of `y`.
+        let sum = &z + y.narrow(0, 1, 2).broadcast_to(&[2]);
+        sum * z
+    };
+    everywhere("one element everywhere", f, &noise(1, &[2]), 1e-6);
 }
 
 #[test]

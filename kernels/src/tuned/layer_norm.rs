@@ -39,7 +39,7 @@ fn launch<'a, T: Float>(
     let launch = if block >= cols {
         layer_norm_row(x, weight, bias, y, eps, block)
     } else {
-        layer_norm_long(x, weight, bias, y, eps, block)
+        layer_norm_long(x, weight, bias, y, eps, block, 16 / x.dtype().bytes())
     };
     Ok(launch.grid([rows]).options(c.options()))
 }

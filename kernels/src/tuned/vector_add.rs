@@ -1,11 +1,11 @@
 //! `vector_add`, tuned: how many elements a program adds.
 
 use super::for_dtype;
-use crate::vector_add_block;
+use crate::vector_add::{block_and_warps, vector_add_block};
 use std::sync::LazyLock;
 use tilewright_autotune::{Config, Instance, Problem, Tunable, Tuner, Work, instance, space};
 use tilewright_runtime::dsl::Num;
-use tilewright_runtime::{Buffer, DType, Device, DeviceKind, Element, Launch, Result, View};
+use tilewright_runtime::{Buffer, DType, Device, Element, Launch, Result, View};
 
 /// [`crate::vector_add`] in the best configuration known.
 ///
@@ -33,10 +33,7 @@ pub(super) fn tunable() -> &'static Tunable {
         Tunable::new("vector_add", &["n"], space)
             .dtypes(&[DType::F32, DType::F16, DType::BF16, DType::F64])
             .heuristic(|device: &Device, dtype, _| {
-                let (block, warps) = match device.info().kind {
-                    DeviceKind::Cpu => (1 << 13, 1),
-                    _ => (256 * 16 / dtype.bytes(), 8),
-                };
+                let (block, warps) = block_and_warps(device.info().kind, dtype);
                 Config::new().with("block", block).with("num_warps", warps)
             })
             .inputs(|p| for_dtype!(p, make))

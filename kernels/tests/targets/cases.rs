@@ -59,7 +59,7 @@ pub fn layer_norm<T: Float + Element>(dev: &Device, kind: DeviceKind, columns: u
     let [w, b] = [2, 3].map(|i: usize| buffers[i].view([columns]).unwrap());
     let launch = match row_config(kind, T::DTYPE, columns) {
         Ok(c) => layer_norm_row(x, w, b, y, 1e-5, c.block).num_warps(c.num_warps),
-        Err(c) => layer_norm_long(x, w, b, y, 1e-5, c.block).num_warps(c.num_warps),
+        Err(c) => layer_norm_long(x, w, b, y, 1e-5, c.block, 16 / x.dtype().bytes()).num_warps(c.num_warps),
     };
     Case::new(format!("layer_norm of rows of {columns} {}", T::DTYPE), &launch)
 }

@@ -210,7 +210,7 @@ impl RawEvent for Moment {
     }
 
     fn elapsed_ms(&self, later: &dyn RawEvent) -> Result<f64> {
-        let later = later.as_any().downcast_ref::<Moment>().expect("events of one device are of one kind");
+        let later = later.own::<Moment>();
         let forward = later.0.checked_duration_since(self.0).map(|d| d.as_secs_f64());
         let seconds = forward.unwrap_or_else(|| -self.0.duration_since(later.0).as_secs_f64());
         Ok(seconds * 1e3)

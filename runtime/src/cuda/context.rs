@@ -482,7 +482,7 @@ impl Backend for Cuda {
 
     fn wait_event(&self, stream: RawStream, event: &dyn RawEvent) -> Result<()> {
         self.0.enter()?;
-        let event = event.as_any().downcast_ref::<Event>().expect("events of one device are of one kind");
+        let event = event.own::<Event>();
         self.0.make_wait(self.0.stream_for(stream)?, event.event)
     }
 }
@@ -516,7 +516,7 @@ impl RawEvent for Event {
     fn elapsed_ms(&self, later: &dyn RawEvent) -> Result<f64> {
         self.wait()?;
         later.wait()?;
-        let later = later.as_any().downcast_ref::<Event>().expect("events of one device are of one kind");
+        let later = later.own::<Event>();
         let mut ms = 0.0f32;
         let elapsed = elapsed_time_function().ok_or_else(|| Error::Unsupported {
             device: self.context.info.name.clone(),

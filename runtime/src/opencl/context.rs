@@ -313,7 +313,7 @@ impl RawEvent for Event {
     }
 
     fn elapsed_ms(&self, later: &dyn RawEvent) -> Result<f64> {
-        let later = later.as_any().downcast_ref::<Event>().expect("events of one device are of one kind");
+        let later = later.own::<Event>();
         let (from, to) = (self.end()?, later.end()?);
         Ok(to.wrapping_sub(from) as i64 as f64 * 1e-6)
     }

@@ -487,7 +487,7 @@ impl RawEvent for Event {
     }
 
     fn elapsed_ms(&self, later: &dyn RawEvent) -> Result<f64> {
-        let later = later.as_any().downcast_ref::<Event>().expect("events of one device are of one kind");
+        let later = later.own::<Event>();
         let (from, to) = (self.ticks()?, later.ticks()?);
         // Counters of fewer than 64 bits wrap: the difference is taken modulo their width, as a signed number.
         let unused = 64 - self.gpu.vk.timestamp_bits.min(64);

@@ -3,7 +3,7 @@
 pub fn generated(x0: In<f32, 2>, y1: Out<f32, 1>) {
     let v8 = scalar::<i32>(0);
     let v9 = full::<f32>([4, 64], 0.0);
-    let v11 = scalar::<i32>(20000);
+    let v11 = scalar::<i32>(20011);
     let mut acc14 = v9;
     for i13 in (v8..v11).step_by(64) {
         let v15 = x0.load([v8, i13], [4, 64]);
