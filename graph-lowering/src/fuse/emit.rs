@@ -3,9 +3,10 @@
 //! Every tile has one dimension for each variable of the kernel, of extent 1 where it does not depend on the variable. What
 //! lies outside a tensor reads 0 and is never stored; reductions mask it.
 
-use super::group::{Step, canonical, operand_coordinates, step, storage};
+use super::group::canonical;
 use super::kernel::{Body, Variable, intern};
 use super::map::{Affine, linear};
+use super::operands::{Step, operand_coordinates, step, storage};
 use super::varying::{Meaning, Number};
 use crate::graph::NodeId;
 use crate::prim::{Class, Op, index::outside};

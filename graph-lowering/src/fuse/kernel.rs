@@ -1,8 +1,9 @@
 //! A group as a kernel: its loop variables, its parameters, its tiles and how it is launched.
 
 use super::emit;
-use super::group::{Group, Read, Step, Store, address, canonical, operand_coordinates, step, storage};
+use super::group::{Group, Read, Store, canonical};
 use super::map::{Affine, linear};
+use super::operands::{Step, address, operand_coordinates, step, storage};
 use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, strides};

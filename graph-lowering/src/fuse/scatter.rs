@@ -5,8 +5,9 @@
 //! comparison.
 
 use super::emit::Emit;
-use super::group::{canonical, operand_coordinates};
+use super::group::canonical;
 use super::map::Affine;
+use super::operands::operand_coordinates;
 use crate::graph::NodeId;
 use tilewright_compiler::DType;
 use tilewright_compiler::tile::{BinaryOp, Built, Cmp, Constant, ReduceOp, Shape, TileType};
