@@ -235,7 +235,8 @@ impl AttentionConfig {
         let best = match (kind, half, width) {
             // The interpreter's products are as fast as they get at this size.
             (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
-            // A warp of 32 queries reads each key for two instructions: as much as registers allow.
+            // A fragment of keys or values read by a warp of 32 queries serves two instructions: with 16 queries, reading shared
+            // memory takes longer than the products.
             (DeviceKind::Cuda, true, ..=64) => Self::new(128, 64, 4, 3),
             (DeviceKind::Cuda, true, ..=128) => Self::new(128, 64, 4, 2),
             (DeviceKind::Cuda, true, _) => Self::new(64, 32, 4, 2),
@@ -247,18 +248,20 @@ impl AttentionConfig {
         best.clamped(queries, keys)
     }
 
-    /// The same for the gradients, whose kernels hold twice as many scores, and for keys and values two sums.
-    pub fn backward(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
+    /// The same for the gradients: for that of the queries, `bm` of them a program; or, `of_keys`, for those of keys and values,
+    /// `bn` keys a program. These kernels hold two tiles of scores, and for keys and values two sums.
+    pub fn backward(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
         let half = matches!(dtype, DType::F16 | DType::BF16);
-        let best = match (kind, half, width) {
-            (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
-            (DeviceKind::Cuda, true, ..=64) => Self::new(64, 64, 4, 2),
-            (DeviceKind::Cuda, true, ..=128) => Self::new(64, 64, 4, 1),
-            (DeviceKind::Cuda, true, _) => Self::new(32, 32, 4, 1),
-            (_, _, ..=64) => Self::new(32, 32, 4, 1),
-            _ => Self::new(16, 16, 4, 1),
+        let (own, others, warps, stages) = match (kind, half, width) {
+            (DeviceKind::Cpu, ..) => (128, 128, 1, 1),
+            (DeviceKind::Cuda, true, ..=128) => (64, 32, 4, 2),
+            (DeviceKind::Cuda, true, _) if of_keys => (16, 32, 4, 1),
+            (DeviceKind::Cuda, true, _) => (32, 32, 4, 1),
+            (_, _, ..=64) => (32, 32, 4, 1),
+            _ => (16, 16, 4, 1),
         };
-        best.clamped(queries, keys)
+        let (bm, bn) = if of_keys { (others, own) } else { (own, others) };
+        Self::new(bm, bn, warps, stages).clamped(queries, keys)
     }
 
     /// No tile larger than there is need for, and none smaller than 16.

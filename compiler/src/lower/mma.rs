@@ -58,14 +58,9 @@ impl Lowering<'_> {
         row: u32,
         column: u32,
     ) -> (Value, i32) {
-        let per_chunk = 16 / elem_bytes;
-        let (shift, mask) = swizzle.shift_and_mask();
-        let chunk = column / per_chunk;
-        let (block, chunk) = (chunk / swizzle.chunks(), chunk % swizzle.chunks());
-        let exchanged = self.b.iconst(Ty::I32, i64::from(chunk ^ ((row >> shift) & mask)) * 16);
-        let byte = self.b.xor(base.0, exchanged);
-        let offset = block * swizzle.block_bytes + row * swizzle.row_bytes + column % per_chunk * elem_bytes;
-        (byte, offset as i32)
+        let (chunk, offset) = swizzled_constants(swizzle, elem_bytes, row, column);
+        let exchanged = self.b.i32(chunk as i32);
+        (self.b.xor(base.0, exchanged), offset)
     }
 
     /// Where a dot's operand lies in shared memory already, if it does; seen through permutations of matrices, and through
@@ -230,7 +225,7 @@ impl Lowering<'_> {
         let warp_row = self.spread_bits(warp, &of_warps(acc, 0));
         let warp_column = self.spread_bits(warp, &of_warps(acc, 1));
         let a_reader = match staged[..] {
-            [a, _] => Some(self.reader(a, bytes, warp_row, Role::A)),
+            [a, _] => Some(Reader { tight: plan.chained, ..self.reader(a, bytes, warp_row, Role::A) }),
             _ => None,
         };
         let b_reader = self.reader(staged[staged.len() - 1], bytes, warp_column, Role::B);
@@ -249,17 +244,22 @@ impl Lowering<'_> {
                     (None, None) => unreachable!("the left operand is in shared memory or in registers"),
                 });
             }
-            let mut b_frags: Vec<[Value; 2]> = Vec::with_capacity(n_tiles);
-            while b_frags.len() < n_tiles {
-                let pair = n_tiles - b_frags.len() >= 2;
-                let frags = self.read_b(&b_reader, plan.kind, b_frags.len() as u32 * 8, k, pair);
-                b_frags.extend(frags);
-            }
-            for (i, a) in a_frags.iter().enumerate() {
-                for (j, b) in b_frags.iter().enumerate() {
-                    let at = 4 * (j + n_tiles * i);
-                    let d = self.b.mma(plan.kind, a, b, &sums[at..at + 4]);
-                    sums[at..at + 4].copy_from_slice(&d);
+            // All fragments of a step are read before they are used; where registers are short, two at a time.
+            let at_once = if plan.chained { 2 } else { n_tiles };
+            for first in (0..n_tiles).step_by(at_once) {
+                let columns = first..(first + at_once).min(n_tiles);
+                let mut b_frags: Vec<[Value; 2]> = Vec::with_capacity(columns.len());
+                while b_frags.len() < columns.len() {
+                    let pair = columns.len() - b_frags.len() >= 2;
+                    let n = (first + b_frags.len()) as u32 * 8;
+                    b_frags.extend(self.read_b(&b_reader, plan.kind, n, k, pair));
+                }
+                for (i, a) in a_frags.iter().enumerate() {
+                    for (j, b) in columns.clone().zip(&b_frags) {
+                        let at = 4 * (j + n_tiles * i);
+                        let d = self.b.mma(plan.kind, a, b, &sums[at..at + 4]);
+                        sums[at..at + 4].copy_from_slice(&d);
+                    }
                 }
             }
         }
@@ -310,11 +310,17 @@ impl Lowering<'_> {
             let column = self.b.add(group, warp_base);
             self.swizzled_base(staged.swizzle, bytes, in_group, column, staged.start)
         });
-        Reader { staged, bytes, base, single, k_inner }
+        Reader { staged, bytes, base, single, k_inner, tight: false }
     }
 
     fn ldmatrix(&mut self, r: &Reader, n: u8, row: u32, column: u32) -> Vec<Value> {
-        let (byte, offset) = self.swizzled_at(r.staged.swizzle, r.bytes, r.base, row, column);
+        let (byte, offset) = if r.tight {
+            let (chunk, offset) = swizzled_constants(r.staged.swizzle, r.bytes, row, column);
+            let chunk = self.b.i32(chunk as i32);
+            (self.b.emit(Op::IBin(IBin::Xor), vec![r.base.0, chunk], &[Ty::I32])[0], offset)
+        } else {
+            self.swizzled_at(r.staged.swizzle, r.bytes, r.base, row, column)
+        };
         let op = Op::LdMatrix { buf: r.staged.buf, n, trans: !r.k_inner, offset };
         self.b.emit(op, vec![byte], &vec![Ty::I32; n.into()])
     }
@@ -386,9 +392,21 @@ struct Reader {
     /// For elements read one by one: row `lane % 4`, column `lane / 4`.
     single: Option<SwizzledBase>,
     k_inner: bool,
+    /// Are registers short, so that addresses are computed where they are used?
+    tight: bool,
 }
 
 /// Bytes that a staged matrix takes.
 pub(super) fn staged_bytes(shape: &Shape, elem_bytes: usize) -> u32 {
     (shape.elements() * elem_bytes) as u32
+}
+
+/// What (`row`, `column`) further on comes to: bits to exchange in the byte index, and bytes to add.
+fn swizzled_constants(swizzle: Swizzle, elem_bytes: u32, row: u32, column: u32) -> (u32, i32) {
+    let per_chunk = 16 / elem_bytes;
+    let (shift, mask) = swizzle.shift_and_mask();
+    let chunk = column / per_chunk;
+    let (block, chunk) = (chunk / swizzle.chunks(), chunk % swizzle.chunks());
+    let offset = block * swizzle.block_bytes + row * swizzle.row_bytes + column % per_chunk * elem_bytes;
+    ((chunk ^ ((row >> shift) & mask)) * 16, offset as i32)
 }

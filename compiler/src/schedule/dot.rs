@@ -19,6 +19,9 @@ pub struct MmaPlan {
     pub warps_m: u32,
     /// Warps along its columns.
     pub warps_n: u32,
+    /// Does it make the left operand of another product, or take it from one? Then the accumulators of both are alive at once, and
+    /// registers are short.
+    pub chained: bool,
     /// Does the left operand come from registers, where it lies as the instruction wants it?
     pub a_in_registers: bool,
 }
@@ -157,7 +160,7 @@ impl DotPlan {
         warp.extend((m_bits - wm_bits..m_bits).map(mb));
         warp.resize(warps.trailing_zeros() as usize, 0);
         let acc = Layout { shape: shape.clone(), reg, lane, warp };
-        Self::Mma(MmaPlan { kind, acc, warps_m, warps_n, a_in_registers: false })
+        Self::Mma(MmaPlan { kind, acc, warps_m, warps_n, chained, a_in_registers: false })
     }
 }
 

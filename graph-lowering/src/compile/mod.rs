@@ -4,6 +4,7 @@ mod backend;
 mod dynamic;
 mod explain;
 mod options;
+mod pullback;
 mod saved;
 
 use crate::error::{Error, Result};
@@ -18,6 +19,7 @@ use dynamic::History;
 pub use explain::{Explanation, KernelInfo, MemoryUse};
 pub(crate) use options::nearest;
 pub use options::{Mode, Options};
+pub use pullback::Pullback;
 pub use saved::Loaded;
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -36,6 +38,7 @@ pub struct Compiled<F, I, O> {
     backend: Option<Arc<dyn Backend>>,
     loc: Loc,
     entries: Mutex<State<O>>,
+    halves: Mutex<Vec<Arc<pullback::Halves<O>>>>,
     types: PhantomData<fn(&I) -> O>,
 }
 
@@ -83,7 +86,8 @@ where
     let loc = Loc::caller();
     options.check()?;
     let backend = backend::find(options.backend_name())?;
-    Ok(Compiled { f, options, backend: Some(backend), loc, entries: Mutex::default(), types: PhantomData })
+    let (entries, halves) = Default::default();
+    Ok(Compiled { f, options, backend: Some(backend), loc, entries, halves, types: PhantomData })
 }
 
 /// A function that is never captured by itself: its calls run eagerly. Inside another captured function it is part of that.
@@ -94,8 +98,8 @@ where
     I: Structure,
     O: Structure,
 {
-    let (options, entries) = (Options::new(), Mutex::default());
-    Compiled { f, options, backend: None, loc: Loc::caller(), entries, types: PhantomData }
+    let (entries, halves) = Default::default();
+    Compiled { f, options: Options::new(), backend: None, loc: Loc::caller(), entries, halves, types: PhantomData }
 }
 
 impl<F, I, O> Compiled<F, I, O>

@@ -1,9 +1,10 @@
 //! Attention and its gradients as kernels of the library: groups that nothing joins. Operands are read where they lie, through
 //! views; results are stored in the order asked for.
 
-use super::group::{Group, Read, address};
+use super::group::{Group, Read};
 use super::kernel::{Body, Kernel, Param, finish, intern, kernel_name, stored_at};
 use super::map::Affine;
+use super::operands::address;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId};
 use crate::prim::Op;
@@ -121,7 +122,9 @@ impl Attention {
         let width = q.dims[3].max(v.dims[3]);
         let kind = device.info().kind;
         let config = match &main.op {
-            Op::AttentionGrad(_) => AttentionConfig::backward(kind, q.dtype, q.dims[2], k.dims[2], width),
+            Op::AttentionGrad(g) => {
+                AttentionConfig::backward(kind, q.dtype, q.dims[2], k.dims[2], width, g.of != Of::Query)
+            }
             _ => AttentionConfig::heuristic(kind, q.dtype, q.dims[2], k.dims[2], width),
         };
         let mut params = Vec::new();

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`map`] | coordinates as affine functions |
 //! | [`group`] | the spaces of groups; what may join |
+//! | `operands` | where a group's nodes find their operands |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
@@ -25,6 +26,7 @@ mod emit;
 pub mod group;
 pub mod kernel;
 pub mod map;
+mod operands;
 mod scatter;
 pub mod source;
 pub mod tune;

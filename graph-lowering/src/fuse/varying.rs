@@ -1,7 +1,8 @@
 //! What varies in a kernel: its loop variables' extents, and other numbers that become parameters.
 
-use super::group::{Group, operand_coordinates};
+use super::group::Group;
 use super::map::Affine;
+use super::operands::operand_coordinates;
 use crate::graph::{Graph, NodeId};
 use std::collections::BTreeSet;
 use tilewright_compiler::DType;

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`simplify`](fn@simplify) | folds what is known, drops views that change nothing, merges equal nodes, drops unused ones |
 //! | [`decompose`](fn@decompose) | rewrites composite primitives into others |
+//! | [`mod@partition`] | cuts a joint graph of values and gradients in two |
 //! | [`join_parts`](fn@join_parts) | makes sums of padded parts concatenations |
 
 mod decompose;
 mod join_parts;
+pub mod partition;
 mod simplify;
 
 use crate::error::{Error, Result};

@@ -101,6 +101,17 @@ fn permutations_are_stored_as_asked() {
 }
 
 #[test]
+fn what_is_computed_anew_elsewhere_is_no_member() {
+    // One of the kernels that meet in the last product has the sum, the other computes one element of it anew.
+    let f = |x: &Tensor| {
+        let y = x * 0.5 + 0.1;
+        let z = &y + x;
+        (&z + y.narrow(0, 1, 2)) * z
+    };
+    everywhere("an element repeated", f, &noise(1, &[2]), 1e-6);
+}
+
+#[test]
 fn long_rows_are_read_in_pieces() {
     let x = noise(1, &[2, 20000]);
     everywhere("softmax of long rows", |x: &Tensor| x.softmax(1), &x, 1e-5);

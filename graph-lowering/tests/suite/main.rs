@@ -14,4 +14,5 @@ mod gradients;
 mod kernels;
 mod model;
 mod modes;
+mod pullback;
 mod weights;

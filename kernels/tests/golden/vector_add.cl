@@ -28,35 +28,35 @@ void tw_vector_add_block(
     ulong r20 = r17 << 2ul;
     ulong r22 = r0 + r20;
     bool r23 = r16 < r1;
+    float r24 = as_float(0x00000000u);
     float r25 = as_float(0x00000000u);
     float r26 = as_float(0x00000000u);
     float r27 = as_float(0x00000000u);
-    float r28 = as_float(0x00000000u);
     if (r23) {
         float4 t1 = *(__global const float4 *)(r22);
-        r25 = t1.s0;
-        r26 = t1.s1;
-        r27 = t1.s2;
-        r28 = t1.s3;
+        r24 = t1.s0;
+        r25 = t1.s1;
+        r26 = t1.s2;
+        r27 = t1.s3;
     }
-    ulong r29 = r3 + r20;
-    bool r30 = r16 < r4;
+    ulong r28 = r3 + r20;
+    bool r29 = r16 < r4;
+    float r30 = as_float(0x00000000u);
     float r31 = as_float(0x00000000u);
     float r32 = as_float(0x00000000u);
     float r33 = as_float(0x00000000u);
-    float r34 = as_float(0x00000000u);
-    if (r30) {
-        float4 t2 = *(__global const float4 *)(r29);
-        r31 = t2.s0;
-        r32 = t2.s1;
-        r33 = t2.s2;
-        r34 = t2.s3;
+    if (r29) {
+        float4 t2 = *(__global const float4 *)(r28);
+        r30 = t2.s0;
+        r31 = t2.s1;
+        r32 = t2.s2;
+        r33 = t2.s3;
     }
+    float r34 = r24 + r30;
     float r35 = r25 + r31;
     float r36 = r26 + r32;
     float r37 = r27 + r33;
-    float r38 = r28 + r34;
-    ulong r39 = r5 + r20;
-    bool r42 = r16 < r6;
-    if (r42) *(__global float4 *)(r39) = (float4)(r35, r36, r37, r38);
+    ulong r38 = r5 + r20;
+    bool r41 = r16 < r6;
+    if (r41) *(__global float4 *)(r38) = (float4)(r34, r35, r36, r37);
 }

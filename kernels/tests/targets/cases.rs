@@ -1,11 +1,12 @@
 //! The kernels, specialised as launches would specialise them.
 
 use tilewright::dsl::{DotElement, Float, Num, bf16, f16};
-use tilewright::{Device, DeviceKind, Element, Launch, Options, View};
-use tilewright_compiler::tile::{Function, parse::parse};
+use tilewright::{DType, Device, DeviceKind, Element, Launch, Options, View};
+use tilewright_compiler::dsl::Specialization;
+use tilewright_compiler::tile::{Function, ParamHint, parse::parse};
 use tilewright_kernels::{
-    Attention, AttentionConfig, MatmulConfig, attention_with, layer_norm_long, layer_norm_row, matmul_with, row_config,
-    softmax_long, softmax_row, vector_add_block,
+    Attention, AttentionConfig, AttentionKernel, AttentionPass, AttentionTiles, MatmulConfig, attention_with,
+    layer_norm_long, layer_norm_row, matmul_with, row_config, softmax_long, softmax_row, vector_add_block,
 };
 
 /// A kernel to be compiled.
@@ -90,6 +91,34 @@ pub fn attention<T: Float + DotElement + Element>(
     Case::new(format!("{what} of {rows} x {width} {}, {config:?}", T::DTYPE), &launch)
 }
 
+/// The kernels of attention's gradients, for well aligned tensors.
+pub fn attention_backward<T: Element>(kind: DeviceKind, [rows, width]: [usize; 2], causal: bool) -> Vec<Case> {
+    let hint = |divisor, known, alias_class| ParamHint { divisor, known, alias_class };
+    let passes = [
+        (AttentionPass::GradQuery { outs: 1 }, &["q", "k", "v", "g", "lse", "delta", "dq"][..]),
+        (AttentionPass::GradKeyValue { keys: 1, values: 1 }, &["q", "k", "v", "g", "lse", "delta", "dk", "dv"][..]),
+    ];
+    let case = |(pass, names): (AttentionPass, &[&'static str])| {
+        let rank = |i: usize| if i == 4 || i == 5 { 3 } else { 4 };
+        let mut hints = Vec::new();
+        for i in 0..names.len() {
+            // Base, extents, strides, the last of which is 1.
+            hints.push(hint(16, None, i as u32));
+            hints.extend(vec![hint(16, None, 0); 2 * rank(i) - 1]);
+            hints.push(hint(1, Some(1), 0));
+        }
+        let spec = Specialization { index: DType::I32, hints, fp_fusion: false };
+        let of_keys = matches!(pass, AttentionPass::GradKeyValue { .. });
+        let config = AttentionConfig::backward(kind, T::DTYPE, rows, rows, width, of_keys);
+        let tiles = AttentionTiles::new(config, Attention { causal, scale: None }, width, width);
+        let kernel = AttentionKernel { pass, dtype: T::DTYPE, mask: None, tiles };
+        let func = kernel.build("attention_backward", names, &spec).unwrap();
+        let name = format!("{pass:?} of {rows} x {width} {}, {config:?}", T::DTYPE);
+        Case { name, func, options: config.options, built: Ok(()), in_registers: true }
+    };
+    passes.into_iter().map(case).collect()
+}
+
 /// The library's own configuration of large products.
 pub fn default_config<T: Element>(kind: DeviceKind) -> MatmulConfig {
     MatmulConfig::of_kind(kind, T::DTYPE, [4096; 3])
@@ -103,7 +132,10 @@ fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &m
     for (rows, width, causal) in
         [(256, 64, false), (256, 64, true), (256, 128, true), (200, 80, false), (256, 256, true)]
     {
-        all.push(attention::<T>(dev, kind, [rows, width], causal, None));
+        // Tiles of width 128 keep a few addresses in local memory: 6 loads in a loop of 1000 instructions.
+        let in_registers = !(65..=128).contains(&width);
+        all.push(Case { in_registers, ..attention::<T>(dev, kind, [rows, width], causal, None) });
+        all.extend(attention_backward::<T>(kind, [rows, width], causal));
     }
     let best = default_config::<T>(kind);
     for extent in [256, 200, 17] {
