@@ -242,8 +242,9 @@ impl AttentionConfig {
             (DeviceKind::Cuda, true, _) => Self::new(64, 32, 4, 2),
             (DeviceKind::Cuda, false, ..=64) => Self::new(64, 32, 4, 1),
             (_, _, ..=64) => Self::new(32, 32, 4, 1),
-            // More would be much code, which software devices take long to compile.
-            _ => Self::new(16, 32, 4, 1),
+            // More would be much code, which software devices take long to compile; and some have 32 KiB of shared memory.
+            (_, _, ..=128) => Self::new(16, 32, 4, 1),
+            _ => Self::new(8, 16, 4, 1),
         };
         best.clamped(queries, keys)
     }

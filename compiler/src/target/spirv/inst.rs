@@ -240,6 +240,8 @@ impl Emitter<'_> {
             FUn::Sqrt => Glsl::Sqrt,
             FUn::Floor => Glsl::Floor,
             FUn::Ceil => Glsl::Ceil,
+            // llvmpipe goes through 32-bit integers where the CPU has no AVX-512.
+            FUn::Trunc | FUn::RoundEven if ty == Ty::F64 => return Ok(self.whole_f64(op == FUn::Trunc, a)),
             FUn::Trunc => Glsl::Trunc,
             FUn::RoundEven => Glsl::RoundEven,
             FUn::Exp2Approx | FUn::Log2Approx | FUn::RcpApprox | FUn::RsqrtApprox => {
@@ -249,6 +251,30 @@ impl Emitter<'_> {
         let ty = self.module.ty(ty);
         let r = self.module.glsl(inst, ty, &[a]);
         Ok(self.module.no_contraction(r))
+    }
+
+    /// Toward zero, or to the nearest even: the magnitude rounded down, or pushed to where doubles are whole and back; with the
+    /// sign it had.
+    fn whole_f64(&mut self, down: bool, a: Word) -> Word {
+        let f64 = self.module.ty(Ty::F64);
+        let magnitude = self.module.glsl(Glsl::FAbs, f64, &[a]);
+        let magnitude = if down {
+            self.module.glsl(Glsl::Floor, f64, &[magnitude])
+        } else {
+            let whole = self.module.constant(Ty::F64, (2f64.powi(52)).to_bits());
+            let pushed = self.typed(Op::FAdd, Ty::F64, &[magnitude, whole]);
+            let pushed = self.module.no_contraction(pushed);
+            let back = self.typed(Op::FSub, Ty::F64, &[pushed, whole]);
+            let back = self.module.no_contraction(back);
+            let below = self.typed(Op::FOrdLessThan, Ty::Pred, &[magnitude, whole]);
+            self.typed(Op::Select, Ty::F64, &[below, back, magnitude])
+        };
+        let magnitude = self.typed(Op::Bitcast, Ty::I64, &[magnitude]);
+        let sign = self.typed(Op::Bitcast, Ty::I64, &[a]);
+        let mask = self.module.constant(Ty::I64, 1 << 63);
+        let sign = self.typed(Op::BitwiseAnd, Ty::I64, &[sign, mask]);
+        let bits = self.typed(Op::BitwiseOr, Ty::I64, &[magnitude, sign]);
+        self.typed(Op::Bitcast, Ty::F64, &[bits])
     }
 
     /// Not to be contracted: a driver may not turn the complement of a comparison into the opposite comparison, which
