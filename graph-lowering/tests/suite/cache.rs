@@ -75,7 +75,12 @@ fn assert_same(what: &str, a: &Outcome, b: &Outcome) {
     for (a, b) in a.0.iter().zip(&b.0) {
         assert_close(what, a, b, 0.0);
     }
-    assert!(!a.1.groups.is_empty() && a.1.groups == b.1.groups, "{what}: other kernels");
+    assert!(!a.1.groups.is_empty() && a.1.groups.len() == b.1.groups.len(), "{what}: other kernels");
+    for (a, b) in a.1.groups.iter().zip(&b.1.groups) {
+        // Their sources may differ in comments: primitives that a pass made lose their place in the source.
+        assert_eq!((&a.ir, &a.primitives, a.programs), (&b.ir, &b.primitives, b.programs), "{what}: another kernel");
+        assert_eq!((a.bytes, a.flops), (b.bytes, b.flops), "{what}: another kernel");
+    }
     assert_eq!((&a.1.refusals, a.1.memory, a.1.primitives), (&b.1.refusals, b.1.memory, b.1.primitives), "{what}");
 }
 
