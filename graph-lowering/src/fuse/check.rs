@@ -282,12 +282,13 @@ mod tests {
     fn plans_that_break_a_rule_are_refused() {
         let (g, good) = sample();
         let n = NodeId::new;
-        let breaks: [(&str, fn(&mut Plan)); 17] = [
+        type Damage = fn(&mut Plan);
+        let breaks: [(&str, Damage); 17] = [
             ("no groups", |p| p.groups.clear()),
             ("another order", |p| p.groups.reverse()),
             ("no first group", |p| drop(p.groups.remove(0))),
-            ("an unknown member", |p| drop(p.groups[0].nodes.insert(NodeId::new(99)))),
-            ("an unknown leaf", |p| drop(p.groups[0].leaves.insert(NodeId::new(99)))),
+            ("an unknown member", |p| p.groups[0].nodes.extend([NodeId::new(99)])),
+            ("an unknown leaf", |p| p.groups[0].leaves.extend([NodeId::new(99)])),
             ("an unknown target", |p| p.groups[0].stores[0].target = NodeId::new(99)),
             ("a store of another", |p| p.groups[0].stores[0].target = NodeId::new(2)),
             ("a store into an input", |p| p.groups[0].stores[0].target = NodeId::new(0)),
