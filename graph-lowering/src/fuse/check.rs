@@ -290,7 +290,7 @@ mod tests {
             ("an unknown member", |p| p.groups[0].nodes.extend([NodeId::new(99)])),
             ("an unknown leaf", |p| p.groups[0].leaves.extend([NodeId::new(99)])),
             ("an unknown target", |p| p.groups[0].stores[0].target = NodeId::new(99)),
-            ("a store of another", |p| p.groups[0].stores[0].target = NodeId::new(2)),
+            ("a store of another", |p| p.groups[0].stores[0].target = NodeId::new(3)),
             ("a store into an input", |p| p.groups[0].stores[0].target = NodeId::new(0)),
             ("no stores", |p| p.groups[0].stores.clear()),
             ("no space", |p| p.groups[0].space.clear()),
