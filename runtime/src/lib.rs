@@ -17,7 +17,7 @@
 //! # Environment
 //! | variable | what |
 //! |---|---|
-//! | `TILEWRIGHT_CACHE=off` | no code cache on disk |
+//! | `TILEWRIGHT_CACHE=off` | no caches of code and graphs on disk |
 //! | `TILEWRIGHT_CACHE_DIR` | its directory; else `tilewright` in `XDG_CACHE_HOME` or `~/.cache` |
 //! | `TILEWRIGHT_DUMP=DIR` | writes every stage of each kernel compiled to `DIR` |
 //! | `TILEWRIGHT_DUMP_FILTER` | only of kernels whose name contains this |
@@ -51,6 +51,7 @@ mod vulkan;
 
 pub use args::KernelArg;
 pub use buffer::{Buffer, Memory};
+pub use cache::store::cache_dir;
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use element::Element;
 pub use error::{Error, Result};

@@ -1,10 +1,13 @@
 //! Backends: what runs a captured graph.
 
-use super::explain::{Explanation, KernelInfo, MemoryUse};
+use super::explain::{Explanation, GraphCacheUse, KernelInfo, MemoryUse};
+use super::graph_cache::GraphCache;
 use super::options::{Mode, Options, unknown};
 use crate::error::{Error, Result};
 use crate::exec::{DeviceArray, Executable, KernelTime, bound::Bound};
-use crate::graph::{Graph, interpret::interpret};
+use crate::fuse::Plan;
+use crate::graph::{Graph, Varying, interpret::interpret};
+use crate::passes;
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +24,26 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// Whatever keeps it from running the graph.
     fn compile(&self, graph: &Graph, options: &Options) -> Result<Box<dyn Program>>;
+    /// A captured graph simplified, and its program. `vary` says which numbers of the simplified graph vary.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`]; [`Error::Verify`] for a graph that breaks a rule.
+    fn lower(&self, captured: &Graph, options: &Options, vary: &mut dyn FnMut(&Graph) -> Varying) -> Result<Lowered> {
+        let mut graph = passes::optimise(captured)?;
+        graph.varying = vary(&graph);
+        let program = self.compile(&graph, options)?;
+        Ok(Lowered { graph, program, cache: GraphCacheUse::Unused })
+    }
+}
+
+/// What [`Backend::lower`] gives.
+pub struct Lowered {
+    /// The simplified graph.
+    pub graph: Graph,
+    /// What runs it.
+    pub program: Box<dyn Program>,
+    /// What the cache of graphs on disk did.
+    pub cache: GraphCacheUse,
 }
 
 /// A graph ready to run.
@@ -122,17 +145,31 @@ impl Backend for Fused {
         "tilewright"
     }
     fn compile(&self, graph: &Graph, options: &Options) -> Result<Box<dyn Program>> {
-        let device = match options.device_name() {
-            Some(name) => Device::open(name)?,
-            None => Device::best()?,
-        };
-        let mode = options.chosen_mode();
-        let tuning = mode.is_tuned().then(|| options.tuning());
-        let executable = Executable::tuned(graph.clone(), &device, options.is_fused(), tuning.as_ref())?;
-        let runner =
-            if mode.is_bound() { Runner::Bound(Bound::new(executable)) } else { Runner::Allocating(executable) };
-        Ok(Box::new(OnDevice { runner, mode, device, uploaded: Mutex::default() }))
+        Ok(Box::new(OnDevice::new(graph, None, &open(options)?, options)?))
     }
+    fn lower(&self, captured: &Graph, options: &Options, vary: &mut dyn FnMut(&Graph) -> Varying) -> Result<Lowered> {
+        let device = open(options)?;
+        let place = GraphCache::new(captured, options, &device);
+        if let Some((mut graph, plan)) = place.as_ref().and_then(GraphCache::load) {
+            graph.varying = vary(&graph);
+            // If no kernels come of it after all, it is made anew.
+            if let Ok(program) = OnDevice::new(&graph, Some(plan), &device, options) {
+                return Ok(Lowered { graph, program: Box::new(program), cache: GraphCacheUse::Hit });
+            }
+        }
+        let mut graph = passes::optimise(captured)?;
+        graph.varying = vary(&graph);
+        let program = OnDevice::new(&graph, None, &device, options)?;
+        let cache = place.map(|place| place.store(&graph, program.runner.executable().plan())).unwrap_or_default();
+        Ok(Lowered { graph, program: Box::new(program), cache })
+    }
+}
+
+fn open(options: &Options) -> Result<Device> {
+    Ok(match options.device_name() {
+        Some(name) => Device::open(name)?,
+        None => Device::best()?,
+    })
 }
 
 /// What calls do about memory.
@@ -162,6 +199,16 @@ struct Uploaded {
 }
 
 impl OnDevice {
+    /// The program of a simplified graph, with its plan if that is known.
+    fn new(graph: &Graph, plan: Option<Plan>, device: &Device, options: &Options) -> Result<Self> {
+        let mode = options.chosen_mode();
+        let tuning = mode.is_tuned().then(|| options.tuning());
+        let executable = Executable::planned(graph.clone(), plan, device, options.is_fused(), tuning.as_ref())?;
+        let runner =
+            if mode.is_bound() { Runner::Bound(Bound::new(executable)) } else { Runner::Allocating(executable) };
+        Ok(Self { runner, mode, device: device.clone(), uploaded: Mutex::default() })
+    }
+
     fn upload(&self, args: &[Tensor]) -> Result<Vec<Arc<DeviceArray>>> {
         let mut kept = self.uploaded.lock().unwrap_or_else(PoisonError::into_inner);
         kept.call += 1;

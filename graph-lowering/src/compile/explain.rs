@@ -34,6 +34,10 @@ pub struct Explanation {
     pub capture_time: Duration,
     /// How long it took to improve, to cut into kernels and to generate them; their compilation is not part of it.
     pub plan_time: Duration,
+    /// What the cache of graphs on disk did for the last graph.
+    pub graph_cache: GraphCacheUse,
+    /// Graphs that were read from it.
+    pub cached_graphs: usize,
     /// The kernels of the last graph, in order.
     pub groups: Vec<KernelInfo>,
     /// Why primitives of the last graph did not share a kernel.
@@ -44,6 +48,31 @@ pub struct Explanation {
     pub recompiles: Vec<String>,
     /// Why functions could not be captured.
     pub breaks: Vec<String>,
+}
+
+/// What the cache of graphs on disk did for a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum GraphCacheUse {
+    /// Nothing: it is off, the graph is small, or the backend makes no plans.
+    #[default]
+    Unused,
+    /// The simplified graph and its plan were read.
+    Hit,
+    /// They were made, and written.
+    Stored,
+    /// They were made, and could not be written.
+    NotStored,
+}
+
+impl fmt::Display for GraphCacheUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GraphCacheUse::Unused => "unused",
+            GraphCacheUse::Hit => "hit",
+            GraphCacheUse::Stored => "stored",
+            GraphCacheUse::NotStored => "could not be written",
+        })
+    }
 }
 
 /// Bytes of memory for what one kernel leaves to another.
@@ -89,6 +118,9 @@ impl fmt::Display for Explanation {
             "mode {}; values between kernels in {} bytes ({} if each had its own, {} at the same time)",
             self.mode, m.planned, m.separate, m.least
         )?;
+        if self.graph_cache != GraphCacheUse::Unused {
+            writeln!(f, "graph cache: {}", self.graph_cache)?;
+        }
         for (i, k) in self.groups.iter().enumerate() {
             writeln!(f, "kernel {i}: {} ({} programs)", k.name, k.programs)?;
             for p in &k.primitives {

@@ -3,6 +3,7 @@
 mod backend;
 mod dynamic;
 mod explain;
+mod graph_cache;
 mod options;
 mod pullback;
 mod saved;
@@ -11,12 +12,11 @@ use crate::error::{Error, Result};
 use crate::exec::KernelTime;
 use crate::graph::{Graph, TensorType, json};
 use crate::literal::Literal;
-use crate::passes;
 use crate::tensor::{Structure, Tensor, trace};
-pub use backend::{Backend, Program, list_backends, register_backend};
+pub use backend::{Backend, Lowered, Program, list_backends, register_backend};
 pub use dynamic::Dynamic;
 use dynamic::History;
-pub use explain::{Explanation, KernelInfo, MemoryUse};
+pub use explain::{Explanation, GraphCacheUse, KernelInfo, MemoryUse};
 pub(crate) use options::nearest;
 pub use options::{Mode, Options};
 pub use pullback::Pullback;
@@ -202,10 +202,11 @@ where
         } else {
             state.explanation.capture_time = begin.elapsed();
             let begin = Instant::now();
-            let mut graph = passes::optimise(&captured.graph)?;
-            graph.varying = state.history.graph(mode, &graph, &varying);
             let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
-            let program = backend.compile(&graph, &self.options)?;
+            let vary = &mut |graph: &Graph| state.history.graph(mode, graph, &varying);
+            let Lowered { graph, program, cache } = backend.lower(&captured.graph, &self.options, vary)?;
+            state.explanation.graph_cache = cache;
+            state.explanation.cached_graphs += usize::from(cache == GraphCacheUse::Hit);
             state.explanation.plan_time = begin.elapsed();
             state.explanation.graphs += 1;
             state.explanation.primitives = graph.nodes.len() - graph.inputs.len();

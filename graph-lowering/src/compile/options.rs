@@ -3,7 +3,7 @@
 use super::dynamic::Dynamic;
 use crate::error::{Error, Result};
 use crate::fuse::tune::Tuning;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a compiled function is made fast for.
@@ -59,6 +59,8 @@ pub struct Options {
     tuning_budget: Duration,
     tuning_store: Option<PathBuf>,
     dynamic: Dynamic,
+    graph_cache: bool,
+    graph_cache_dir: Option<PathBuf>,
     mistake: Option<String>,
 }
 
@@ -66,8 +68,18 @@ pub struct Options {
 const TUNING_BUDGET: Duration = Duration::from_secs(120);
 
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 8] =
-    ["backend", "device", "dynamic", "fullgraph", "fusion", "mode", "tuning_budget", "tuning_store"];
+const NAMES: [&str; 10] = [
+    "backend",
+    "device",
+    "dynamic",
+    "fullgraph",
+    "fusion",
+    "graph_cache",
+    "graph_cache_dir",
+    "mode",
+    "tuning_budget",
+    "tuning_store",
+];
 
 impl Default for Options {
     fn default() -> Self {
@@ -80,6 +92,8 @@ impl Default for Options {
             tuning_budget: TUNING_BUDGET,
             tuning_store: None,
             dynamic: Dynamic::Auto,
+            graph_cache: true,
+            graph_cache_dir: None,
             mistake: None,
         }
     }
@@ -155,8 +169,22 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `mode`, `tuning_budget` (as `30s` or
-    /// `2m`), `tuning_store`.
+    /// Are simplified graphs and their plans kept on disk? On by default, for graphs that are worth it.
+    #[must_use]
+    pub fn graph_cache(mut self, on: bool) -> Self {
+        self.graph_cache = on;
+        self
+    }
+
+    /// The directory that graphs are kept in, instead of `graphs` in the one that `TILEWRIGHT_CACHE_DIR` names.
+    #[must_use]
+    pub fn graph_cache_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.graph_cache_dir = Some(directory.into());
+        self
+    }
+
+    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `graph_cache`, `graph_cache_dir`,
+    /// `mode`, `tuning_budget` (as `30s` or `2m`), `tuning_store`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -173,7 +201,11 @@ impl Options {
             },
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
-            ("fullgraph" | "fusion", None) => format!("option `{name}` is `on` or `off`, not `{value}`"),
+            ("graph_cache", Some(on)) => return self.graph_cache(on),
+            ("graph_cache_dir", _) => return self.graph_cache_dir(value),
+            ("fullgraph" | "fusion" | "graph_cache", None) => {
+                format!("option `{name}` is `on` or `off`, not `{value}`")
+            }
             ("mode", _) => return self.mode(value),
             ("tuning_store", _) => return self.tuning_store(value),
             ("tuning_budget", _) => match duration(value) {
@@ -213,6 +245,14 @@ impl Options {
             None => tilewright_autotune::Store::from_env(),
         };
         Tuning { budget: self.tuning_budget, store, mode }
+    }
+
+    pub(super) fn is_graph_cache(&self) -> bool {
+        self.graph_cache
+    }
+
+    pub(super) fn chosen_graph_cache_dir(&self) -> Option<&Path> {
+        self.graph_cache_dir.as_deref()
     }
 
     pub(super) fn is_fullgraph(&self) -> bool {

@@ -1,12 +1,11 @@
 //! Compiled functions on disk: the captured graph as `graph.json`, the captured tensors as `weights.safetensors`.
 
-use super::backend::{self, Program};
+use super::backend::{self, Lowered, Program};
 use super::explain::Explanation;
 use super::options::Options;
 use crate::error::{Error, Result};
 use crate::graph::json::{self, Saved, SavedValue};
-use crate::graph::{Graph, TensorType};
-use crate::passes;
+use crate::graph::{Graph, TensorType, Varying};
 use crate::tensor::{Structure, Tensor};
 use crate::weights::{Weights, write_file};
 use sha2::{Digest, Sha256};
@@ -72,8 +71,7 @@ impl Loaded {
         };
         let captured = saved.captured.into_iter().map(value).collect::<Result<Vec<Tensor>>>()?;
         // Saved graphs are simplified, but a file may come from elsewhere.
-        let graph = passes::optimise(&saved.graph)?;
-        let program = backend.compile(&graph, options)?;
+        let Lowered { graph, program, .. } = backend.lower(&saved.graph, options, &mut |_| Varying::default())?;
         Ok(Loaded { graph, takes: saved.takes, captured, program })
     }
 

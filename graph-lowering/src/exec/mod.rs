@@ -73,6 +73,14 @@ struct Fill {
     word: u64,
 }
 
+/// So many elements are one tile: beyond it registers, or the interpreter's caches, run out.
+pub(crate) fn limits(device: &Device) -> fuse::Limits {
+    match device.info().kind {
+        DeviceKind::Cpu => fuse::Limits { row: 1 << 14, column: 1 << 14 },
+        _ => fuse::Limits { row: 1 << 13, column: 64 },
+    }
+}
+
 /// The kernels of a graph on a device.
 #[derive(Debug)]
 pub struct Executable {
@@ -127,13 +135,22 @@ impl Executable {
     /// # Errors
     /// As [`Executable::new`].
     pub fn tuned(graph: Graph, device: &Device, fusion: bool, tuning: Option<&Tuning>) -> Result<Self> {
-        // So many elements are one tile: beyond it registers, or the interpreter's caches, run out.
-        let limits = match device.info().kind {
-            DeviceKind::Cpu => fuse::Limits { row: 1 << 14, column: 1 << 14 },
-            _ => fuse::Limits { row: 1 << 13, column: 64 },
-        };
+        Self::planned(graph, None, device, fusion, tuning)
+    }
+
+    /// The same with a plan that is known and checked.
+    pub(crate) fn planned(
+        graph: Graph,
+        plan: Option<fuse::Plan>,
+        device: &Device,
+        fusion: bool,
+        tuning: Option<&Tuning>,
+    ) -> Result<Self> {
         let graph = Arc::new(if fusion { graph } else { crate::passes::expand_attention(&graph)? });
-        let plan = fuse::plan(&graph, fusion, limits).map_err(Error::Internal)?;
+        let plan = match plan {
+            Some(plan) => plan,
+            None => fuse::plan(&graph, fusion, limits(device)).map_err(Error::Internal)?,
+        };
         let mut kernels =
             plan.groups.iter().map(|g| fuse::kernel::kernel(&graph, g, device)).collect::<Result<Vec<_>>>()?;
         let tuned = match tuning {

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId};
 use crate::prim::Op;
 use crate::prim::attention::{Of, Scores};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tilewright_compiler::dsl::Specialization;
@@ -21,7 +22,7 @@ use tilewright_runtime::{Access, Device};
 const MAX_WIDTH: usize = 256;
 
 /// What a group of attention reads.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Attention {
     /// The operands, in order, in their own coordinates.
     pub operands: Vec<Read>,

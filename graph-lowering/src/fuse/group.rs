@@ -8,6 +8,7 @@ use crate::graph::{Graph, NodeId, TensorType};
 use crate::prim::assemble::Place;
 use crate::prim::reduce::kept_dims;
 use crate::prim::{Class, Op};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tilewright_compiler::entity::Entity;
 
@@ -17,7 +18,7 @@ const MAX_NODES: usize = 128;
 const MAX_READS: usize = 24;
 
 /// Nodes that become one kernel.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Group {
     /// Extents of the loop variables.
     pub space: Vec<usize>,
@@ -44,7 +45,7 @@ pub struct Group {
 }
 
 /// A node whose values a kernel stores.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Store {
     /// Whose values.
     pub node: NodeId,
@@ -55,7 +56,7 @@ pub struct Store {
 }
 
 /// What one node reads from memory.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Read {
     /// Whose buffer.
     pub node: NodeId,
@@ -66,7 +67,7 @@ pub struct Read {
 }
 
 /// The kernels of a graph.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// The groups, in an order in which they can run.
     pub groups: Vec<Group>,
@@ -157,7 +158,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    fn of(self, space: &[usize], axes: &[usize]) -> usize {
+    pub(super) fn of(self, space: &[usize], axes: &[usize]) -> usize {
         let last = space.iter().rposition(|&d| d != 1);
         if last.is_some_and(|l| axes.contains(&l)) { self.row } else { self.column }
     }

@@ -4,10 +4,11 @@
 //! are affine in these variables; views only change the functions. Where a reshape would need a division that does not come
 //! out even, the node cannot be read in place and is stored instead.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `offset + sum of coefficient * variable`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct Affine {
     /// The constant part.
     pub offset: i64,

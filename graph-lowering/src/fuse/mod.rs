@@ -13,6 +13,7 @@
 //! | [`map`] | coordinates as affine functions |
 //! | [`group`] | the spaces of groups; what may join |
 //! | `operands` | where a group's nodes find their operands |
+//! | `check` | is a plan from a file one of this graph? |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
@@ -22,6 +23,7 @@
 //! | [`tune`] | tiles chosen by measuring |
 
 pub(crate) mod attention;
+mod check;
 mod emit;
 pub mod group;
 pub mod kernel;
@@ -32,4 +34,5 @@ pub mod source;
 pub mod tune;
 pub mod varying;
 
+pub(crate) use check::check;
 pub use group::{Group, Limits, Plan, Store, plan};

@@ -4,9 +4,21 @@ use super::{Graph, Node, NodeId, TensorType, verify};
 use crate::error::{Error, Result};
 use crate::literal::Literal;
 use crate::prim::Op;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::error::Loc;
+
+impl Serialize for NodeId {
+    fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
+        self.index().serialize(s)
+    }
+}
+
+impl<'d> Deserialize<'d> for NodeId {
+    fn deserialize<D: Deserializer<'d>>(d: D) -> std::result::Result<Self, D::Error> {
+        u32::deserialize(d).map(|i| NodeId::new(i as usize))
+    }
+}
 
 /// The number of this format; another one is refused.
 const SCHEMA: u32 = 1;

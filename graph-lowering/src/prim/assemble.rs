@@ -7,7 +7,7 @@ use crate::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 /// Where the part of an assembled tensor lies: its first element and the distances of its elements, for each dimension.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Coordinates of the first element.
     pub start: Vec<usize>,

@@ -4,6 +4,7 @@
 extern crate tilewright_runtime as tilewright;
 
 mod attention;
+mod cache;
 mod capture;
 mod common;
 mod dynamic;

@@ -201,7 +201,7 @@ fn packed_projections_are_read_and_written_in_place() {
     });
 }
 
-/// Tiles, warps and stages, all that a GPU is tuned over; software devices get a few small ones.
+/// Tiles, warps and stages, all that a GPU is tuned over; software devices get the smallest.
 #[test]
 fn any_configuration() {
     on_every_device(|dev| {
@@ -210,7 +210,7 @@ fn any_configuration() {
         let warps_and_stages = [(4, 2), (1, 1), (8, 3), (2, 4)];
         for (i, (bm, bn)) in tiles.into_iter().enumerate() {
             for (j, (num_warps, num_stages)) in warps_and_stages.into_iter().enumerate() {
-                if !all && (i % 4 != j || bm * bn > 2048) {
+                if !all && (i, j) != (0, 0) {
                     continue;
                 }
                 let config = Some(AttentionConfig { bm, bn, options: Options { num_warps, num_stages } });

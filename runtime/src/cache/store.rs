@@ -21,28 +21,32 @@ pub(crate) enum Lookup {
     Corrupt,
 }
 
+/// The directory that compiled things are cached in, by the environment; `None` if caches on disk are turned off. It need not
+/// exist. Beside compiled kernels others may keep entries in folders of their own.
+///
+/// `TILEWRIGHT_CACHE=off` turns it off. The directory is `TILEWRIGHT_CACHE_DIR`, else `tilewright` in `XDG_CACHE_HOME`, else
+/// `~/.cache/tilewright`, else `tilewright-cache` in the directory for temporary files.
+pub fn cache_dir() -> Option<PathBuf> {
+    choose(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
+}
+
+fn choose(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if var("TILEWRIGHT_CACHE").is_some_and(|v| matches!(v.to_str(), Some("off" | "0" | "false" | "no"))) {
+        return None;
+    }
+    let dir = var("TILEWRIGHT_CACHE_DIR")
+        .map(PathBuf::from)
+        // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
+        .or_else(|| var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright")))
+        .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".cache/tilewright")))
+        .unwrap_or_else(|| std::env::temp_dir().join("tilewright-cache"));
+    Some(dir)
+}
+
 impl Store {
     /// The store that the environment asks for; `None` if it is turned off.
-    ///
-    /// `TILEWRIGHT_CACHE=off` turns it off. The directory is `TILEWRIGHT_CACHE_DIR`, else `tilewright` in
-    /// `XDG_CACHE_HOME`, else `~/.cache/tilewright`, else `tilewright-cache` in the directory for temporary files.
     pub fn from_env() -> Option<Store> {
-        Self::choose(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
-    }
-
-    fn choose(var: impl Fn(&str) -> Option<OsString>) -> Option<Store> {
-        if var("TILEWRIGHT_CACHE").is_some_and(|v| matches!(v.to_str(), Some("off" | "0" | "false" | "no"))) {
-            return None;
-        }
-        let dir = var("TILEWRIGHT_CACHE_DIR")
-            .map(PathBuf::from)
-            // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
-            .or_else(|| {
-                var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright"))
-            })
-            .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".cache/tilewright")))
-            .unwrap_or_else(|| std::env::temp_dir().join("tilewright-cache"));
-        Some(Store { dir })
+        Some(Store { dir: cache_dir()? })
     }
 
     /// A store in this directory, which need not exist yet.
@@ -109,9 +113,7 @@ mod tests {
 
     #[test]
     fn the_environment_chooses_the_directory() {
-        let of = |vars: &[(&str, &str)]| {
-            Store::choose(|n| vars.iter().find(|(k, _)| *k == n).map(|(_, v)| OsString::from(v))).map(|s| s.dir)
-        };
+        let of = |vars: &[(&str, &str)]| choose(|n| vars.iter().find(|(k, _)| *k == n).map(|(_, v)| OsString::from(v)));
         assert_eq!(of(&[("TILEWRIGHT_CACHE", "off"), ("HOME", "/h")]), None);
         assert_eq!(of(&[("TILEWRIGHT_CACHE_DIR", "/a"), ("HOME", "/h")]), Some("/a".into()));
         assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/tilewright".into()));
