@@ -10,8 +10,9 @@
 //! A plan that keeps them can be lowered without a panic. That its kernels are good ones is not checked.
 
 use super::attention::{has_kernel, share_kernel};
-use super::group::{Group, Limits, Plan, Read, Step, Store, canonical, operand_coordinates, reduction, step, storage};
+use super::group::{Group, Limits, Plan, Read, Store, canonical};
 use super::map::Affine;
+use super::operands::{Step, operand_coordinates, reduction, step, storage};
 use crate::graph::{Graph, NodeId};
 use crate::prim::assemble::Place;
 use crate::prim::{Class, Op};
