@@ -210,7 +210,7 @@ fn any_configuration() {
         let warps_and_stages = [(4, 2), (1, 1), (8, 3), (2, 4)];
         for (i, (bm, bn)) in tiles.into_iter().enumerate() {
             for (j, (num_warps, num_stages)) in warps_and_stages.into_iter().enumerate() {
-                if !all && (i % 4 != j || bm * bn > 2048) {
+                if !all && (i % 4 != j || bm * bn > 1024) {
                     continue;
                 }
                 let config = Some(AttentionConfig { bm, bn, options: Options { num_warps, num_stages } });
