@@ -30,10 +30,10 @@ pub fn generated(x0: In<f32, 2>, x1: In<i32, 1>, y2: Out<f32, 2>) {
         let v43 = v42.to::<i32>();
         let v44 = sum(v43, 2);
         let v45 = reshape(v44, []);
-        let mut acc47 = acc30;
-        let mut acc48 = v26;
+        let mut acc47 = v26;
+        let mut acc48 = acc30;
         for _i46 in (v13..v45).step_by(1) {
-            let v49 = broadcast_to(acc48, [1, 1, 128, 1]);
+            let v49 = broadcast_to(acc47, [1, 1, 128, 1]);
             let v50 = v38 > v49;
             let v51 = v42 & v50;
             let v52 = scalar::<i32>(2147483647);
@@ -43,11 +43,11 @@ pub fn generated(x0: In<f32, 2>, x1: In<i32, 1>, y2: Out<f32, 2>) {
             let v56 = reshape(v55, []);
             let v57 = x0.load([v13, v56], [8, 1]);
             let v58 = reshape(v57, [1, 8, 1, 1]);
-            let v59 = acc47 + v58;
-            acc47 = v59;
-            acc48 = v56;
+            let v59 = acc48 + v58;
+            acc47 = v56;
+            acc48 = v59;
         }
-        acc30 = acc47;
+        acc30 = acc48;
     }
     let v63 = reshape(acc30, [1, 8]);
     y2.store([v16, v13], v63);
