@@ -52,7 +52,7 @@ pub fn partition(joint: &Graph, values: usize, seeds: std::ops::Range<usize>) ->
     let first_inputs: Vec<NodeId> =
         joint.inputs.iter().enumerate().filter(|(i, _)| !seeds.contains(i)).map(|(_, &n)| n).collect();
     let forward = extract(joint, &first_inputs, &[outputs, &kept].concat())?;
-    let second_inputs = [&saved_inputs, &kept, &joint.inputs[seeds]].map(|list| &list[..]).concat();
+    let second_inputs = [&saved_inputs, &kept, &joint.inputs[seeds]].concat();
     let backward = extract(joint, &second_inputs, gradients)?;
     let place = |n: &NodeId| first_inputs.iter().position(|i| i == n);
     Ok(Halves { forward, backward, arguments: saved_inputs.iter().filter_map(place).collect() })

@@ -27,6 +27,7 @@ fn count(text: &str, part: &str) -> usize {
 
 /// Runs one program of a product of `n` x `n` matrices of ones in the simulator and checks what it wrote.
 fn simulate_matmul(case: &Case, n: usize) -> Report {
+    // Before products of four warps.
     let caps = Caps::ptx(80);
     let (_, _, thread) = pipeline::to_thread(&case.func, &caps, &case.options).unwrap();
     let mut memory = sim::Memory::new();
