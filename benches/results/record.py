@@ -4,8 +4,8 @@
     python3 record.py FOLDER          writes <date>-<machine>.json beside this script, and the table README.md anew
     python3 record.py                 only the table
 
-FOLDER holds what `run.sh` wrote: `ours-1.json`, `ours-2.json`, `peers.json`, `table.json`, `tests.json`; `tune.json`, `tune-ours.json`; those
-that are absent are left out. What a reader should know of the run besides goes into `remarks.txt` there.
+FOLDER holds what `run.sh` wrote: `ours-1.json`, `ours-2.json`, `peers.json`, `table.json`, `tests.json`; `tune.json`, `tune-ours.json`;
+`gpt2-table.json`; those that are absent are left out. What a reader should know of the run besides goes into `remarks.txt` there.
 """
 
 import json
@@ -35,6 +35,7 @@ def record(folder):
         "peers": load(folder / "peers.json"),
         "table": load(folder / "table.json"),
         "tuning": load(folder / "tune.json"),
+        "gpt2": load(folder / "gpt2-table.json"),
         "tests": load(folder / "tests.json"),
         "remarks": remarks.read_text().strip() if (remarks := folder / "remarks.txt").is_file() else None,
     }
@@ -84,6 +85,15 @@ def section(path):
                 cells = [row["name"] + ("" if t["right"] else " (wrong result)"), who, t["configs"], t["failed"]]
                 cells += [number(t["seconds"], 1), number(t["seconds_per_config"]), number(t["tflops"], 1), t["best"]]
                 lines.append("| " + " | ".join(str(c) for c in cells) + " |")
+        lines.append("")
+    if gpt2 := result.get("gpt2"):
+        heads = ["decoder of GPT-2's size", "by", "mode", "ms", "first call, s", "kernels", "of the best of torch"]
+        lines += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        for r in gpt2:
+            case = f"{r['batch']}x{r['seq']} forward" + ("+backward" if r["train"] else "")
+            cells = [case, r["who"], r["mode"], number(r.get("ms")), number(r.get("first_call_s"), 2)]
+            cells += [r.get("kernels") or "", number(r.get("of_torch_best"))]
+            lines.append("| " + " | ".join(str(c) for c in cells) + " |")
         lines.append("")
     table = result.get("table")
     if table:
