@@ -52,6 +52,10 @@ pub(super) fn tunable() -> &'static Tunable {
                 let each = get(c, "bm") / get(c, "num_warps").max(1);
                 (16..=64).contains(&each)
             })
+            // More were slower on every GPU measured, and take software devices minutes to compile.
+            .keep("a thread holds at most 64 scores", move |c, _| {
+                get(c, "bm") * get(c, "bn") <= 64 * 32 * get(c, "num_warps")
+            })
             .keep("a thread holds at most 256 scores and sums", move |c, d| {
                 let columns = get(c, "bn") + d.size("width").next_power_of_two();
                 get(c, "bm") * columns <= 256 * 32 * get(c, "num_warps")
