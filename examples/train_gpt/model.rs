@@ -59,7 +59,7 @@ pub struct Gpt {
 }
 structure!(Gpt { tokens, places, blocks, norm, head, heads });
 
-/// The bits of number `i` of a sequence: SplitMix64, by Steele, Lea and Flood (https://doi.org/10.1145/2714064.2660195), at any place
+/// The bits of number `i` of a sequence: SplitMix64, by Steele, Lea and Flood (<https://doi.org/10.1145/2714064.2660195>), at any place
 /// of its sequence.
 pub fn random_bits(sequence: u64, i: u64) -> u64 {
     let z = ((sequence << 32) + i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
