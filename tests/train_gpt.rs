@@ -1,6 +1,6 @@
 //! The decoder of the example `train_gpt` beside its twin in JAX, `examples/data/train_gpt_twin.py`.
 
-// The example's own model and data.
+// The example's own model and data, of which the test needs a part.
 #[allow(dead_code)]
 #[path = "../examples/train_gpt/data.rs"]
 mod data;

@@ -104,7 +104,7 @@ fn include<T: Float + DotElement, M: Element>(o: &Operands<T, M>, r: Rows, j0: T
 
 /// A tile of queries against all the keys that they see.
 #[device_fn]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // The operands of attention, and where its tile lies.
 pub(crate) fn attend<T: Float + DotElement, M: Element>(
     q: In<T, 4>,
     k: In<T, 4>,
@@ -316,7 +316,7 @@ pub(crate) fn heuristic<T: Element>(device: &Device, q: View<'_, T, 4>, v: View<
 ///
 /// # Errors
 /// [`Error::Arguments`] if the extents do not fit together.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // The operands of attention, two of them optional, and how it is done.
 pub fn attention_with<'a, T: Float + DotElement + Element, M: Element>(
     q: View<'a, T, 4>,
     k: View<'a, T, 4>,

@@ -182,7 +182,7 @@ fn small_graphs_are_not_kept() {
 
 /// Prints the time to simplify, plan and generate with and without an entry. Run it in release.
 #[test]
-#[ignore = "measures"]
+#[ignore = "measures time, which says something in release on a quiet machine alone"]
 fn what_an_entry_saves() {
     for layers in [1, 4, 12] {
         let x = input(layers, 2);
