@@ -80,7 +80,11 @@ pub fn to_thread(func: &Function, caps: &Caps, options: &Options) -> Result<(Fun
     let mut tile = func.clone();
     passes::optimize(&mut tile)?;
     let schedule = Schedule::plan(&tile, &axis_info(&tile), caps, options)?;
-    let thread = lower::lower(&tile, schedule.clone(), caps)?;
+    let mut thread = lower::lower(&tile, schedule.clone(), caps)?;
+    if let Some(registers) = caps.thread_registers(thread.threads) {
+        let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
+        thread::order::fit_registers(&mut thread, &classes, registers as usize);
+    }
     if cfg!(debug_assertions) {
         thread::verify::verify(&thread)?;
     }

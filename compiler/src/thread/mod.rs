@@ -17,6 +17,7 @@ pub mod function;
 #[cfg(test)]
 pub(crate) mod machine;
 pub mod ops;
+pub mod order;
 pub mod print;
 pub mod verify;
 

@@ -8,6 +8,8 @@ use tilewright_compiler::interp::{self, ArgValue, MemRegion};
 use tilewright_compiler::pipeline::{Options, to_thread};
 use tilewright_compiler::sim::{self, Report, SimOptions};
 use tilewright_compiler::target::Caps;
+use tilewright_compiler::thread::order::fit_registers;
+use tilewright_compiler::thread::{self, verify};
 use tilewright_compiler::tile::Function;
 
 /// An argument for one flattened parameter.
@@ -114,10 +116,25 @@ impl Case {
 
     /// The same; lowering or the simulator may refuse.
     pub fn try_simulate(&self, caps: &Caps, options: &Options) -> Result<(Vec<Vec<u8>>, Report), Failure> {
-        let (_, _, thread) = to_thread(&self.func, caps, options).map_err(|e| match e {
+        let (tile, _, thread) = to_thread(&self.func, caps, options).map_err(|e| match e {
             Error::Unsupported { .. } => Failure::Unsupported(e.to_string()),
             e => Failure::Lowering(e.to_string()),
         })?;
+        let (out, report) = self.simulate_thread(&thread, caps)?;
+        // With as few registers as can be: the same results.
+        let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
+        let mut ordered = thread.clone();
+        fit_registers(&mut ordered, &classes, 0);
+        if ordered != thread {
+            verify(&ordered).map_err(|e| Failure::Lowering(format!("ordered for few registers: {e}")))?;
+            if self.simulate_thread(&ordered, caps)?.0 != out {
+                return Err(Failure::Simulator("the order for few registers gives other results".into()));
+            }
+        }
+        Ok((out, report))
+    }
+
+    fn simulate_thread(&self, thread: &thread::Function, caps: &Caps) -> Result<(Vec<Vec<u8>>, Report), Failure> {
         let mut memory = sim::Memory::new();
         let addresses: Vec<u64> = self.buffers.iter().map(|b| memory.alloc_with(b.clone())).collect();
         let args: Vec<u64> = self
@@ -128,7 +145,7 @@ impl Case {
                 Arg::Bits(bits) => bits,
             })
             .collect();
-        let report = sim::run(&thread, &args, &mut memory, self.grid, &SimOptions::of(caps))
+        let report = sim::run(thread, &args, &mut memory, self.grid, &SimOptions::of(caps))
             .map_err(|e| Failure::Simulator(e.to_string()))?;
         let out = addresses
             .iter()
