@@ -40,7 +40,8 @@ impl Lowering<'_> {
             if self.known(value, &layout).is_some() {
                 continue;
             }
-            let regs = if let Some((home, regs)) = self.known_somehow(value).filter(|_| self.has_home(value)) {
+            let stays = self.has_home(value) && !self.is_widened(value);
+            let regs = if let Some((home, regs)) = self.known_somehow(value).filter(|_| stays) {
                 self.convert(&regs, &home, &layout, self.func.ty(value).elem)?
             } else if let Some(op) = self.func.def_op(value) {
                 if !operands_known {
@@ -68,6 +69,23 @@ impl Lowering<'_> {
             Op::Broadcast => vec![(data.operands[0], layout.broadcast_operand(shape(data.operands[0])))],
             o if o.is_elementwise() => data.operands.iter().map(|&x| (x, layout.clone())).collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Is it the same numbers as others of fewer bytes, which are cheaper to move to another layout?
+    fn is_widened(&self, mut value: Value) -> bool {
+        loop {
+            let Some(op) = self.func.def_op(value) else { return false };
+            let data = &self.func.ops[op];
+            let operand = match data.op {
+                Op::Reshape | Op::Permute(_) | Op::Cast => data.operands[0],
+                _ => return false,
+            };
+            if matches!(data.op, Op::Cast) {
+                let bytes = |v: Value| self.func.ty(v).dtype().bytes();
+                return bytes(operand) < bytes(value);
+            }
+            value = operand;
         }
     }
 

@@ -262,23 +262,24 @@ impl Planner<'_> {
                 self.set_home(data.results[0], source.without((*axis).into()));
                 self.schedule.reductions.insert(op, source);
             }
-            Op::Reshape => {
-                if let Some(home) = self.home(data.operands[0]) {
-                    let home = home.reshape(&func.ty(data.results[0]).shape);
-                    self.set_home(data.results[0], home);
-                }
-            }
-            Op::Permute(perm) => {
-                if let Some(home) = self.home(data.operands[0]) {
-                    let home = home.permute(perm);
-                    self.set_home(data.results[0], home);
-                }
-            }
+            Op::Reshape => self.rearranged(op, |home| home.reshape(&func.ty(data.results[0]).shape)),
+            Op::Permute(perm) => self.rearranged(op, |home| home.permute(perm)),
             o if o.is_elementwise() => self.elementwise(op),
             Op::For => self.for_loop(op),
             Op::While => self.while_loop(op),
             Op::If => self.branch(op),
             _ => {}
+        }
+    }
+
+    /// The same elements in the same registers, under other coordinates: what was costly to store from still is.
+    fn rearranged(&mut self, op: OpId, layout: impl FnOnce(&Layout) -> Layout) {
+        let data = &self.func.ops[op];
+        let (from, to) = (data.operands[0], data.results[0]);
+        let Some(home) = self.home(from).map(layout) else { return };
+        self.set_home(to, home);
+        if self.accumulators.contains(&from) {
+            self.accumulators.insert(to);
         }
     }
 
