@@ -131,28 +131,31 @@ impl Lowering<'_> {
     ) -> Vec<Partial> {
         let mask = axis_mask(&layout.shape, axis);
         let kept = layout.without(axis);
-        // An element of the buffer for each element of the result, each warp that has a say in it, in an order in which those
-        // that are combined now lie side by side.
+        // An element of the buffer for each element of the result, each warp that has a say in it.
         let later: Vec<usize> = (0..layout.warp.len())
             .filter(|bit| layout.warp[*bit] & mask != 0 && !round.contains(bit) && !done.contains(bit))
             .collect();
         let (now_bits, later_bits) = (round.len(), later.len());
-        let elements = kept.shape.elements() << (now_bits + later_bits);
-        let shift = now_bits + later_bits;
+        let results = kept.shape.elements() as u32;
+        // Those that are combined lie side by side, so that a thread with one result reads them at once. A thread with many
+        // results reads several of them at once: then results lie side by side, and no two lanes meet in a bank.
+        let many = kept.registers() >= 1 << now_bits;
+        let (result_shift, warp_shift) =
+            if many { (0, results.trailing_zeros()) } else { ((now_bits + later_bits) as u32, 0) };
         let slot = |bit: usize, with_now: bool| -> u32 {
             if let Some(i) = round.iter().position(|&b| b == bit) {
-                if with_now { 1 << i } else { 0 }
+                if with_now { 1 << i << warp_shift } else { 0 }
             } else if let Some(i) = later.iter().position(|&b| b == bit) {
-                1 << (now_bits + i)
+                1 << (now_bits + i) << warp_shift
             } else {
-                kept.warp[bit] << shift
+                kept.warp[bit] << result_shift
             }
         };
         let bytes: Vec<u32> = combine.elems.iter().map(|e| e.bytes() as u32).collect();
         let buffers: Vec<_> = bytes
             .iter()
             .map(|&size| {
-                let total = (elements as u32 * size).next_multiple_of(16);
+                let total = ((results << (now_bits + later_bits)) * size).next_multiple_of(16);
                 self.shared.open(&mut self.b, total, size as u8 * 8)
             })
             .collect();
@@ -166,36 +169,47 @@ impl Lowering<'_> {
             copies.warp[*bit] = 1;
         }
         let guard = self.is_first_copy(&copies);
-        let lane_bases: Vec<u32> = kept.lane.iter().map(|b| b << shift).collect();
+        let lane_bases: Vec<u32> = kept.lane.iter().map(|b| b << result_shift).collect();
         let warp_bases = |with_now| (0..layout.warp.len()).map(|bit| slot(bit, with_now)).collect::<Vec<u32>>();
+        // Results of neighbouring registers that move together, if results lie side by side.
+        let together = |size: u32| {
+            let widest = if many && self.caps.untyped_shared { 16 / size } else { 1 };
+            let neighbours = kept.reg.iter().zip(0..).take_while(|&(&base, bit)| base == 1 << bit).count();
+            widest.min(1 << neighbours) as usize
+        };
+        let widths: Vec<usize> = bytes.iter().map(|&size| together(size)).collect();
         let at = self.thread_part(&lane_bases, &warp_bases(true));
-        for (r, partial) in partials.iter().enumerate() {
-            for (i, &value) in partial.iter().enumerate() {
-                let byte = self.b.mul_imm(at, bytes[i].into());
-                let offset = ((kept.reg_index(r) << shift) * bytes[i]) as i32;
-                let raw = self.storage_of(combine.elems[i], value);
-                self.store_vec(Space::Shared(buffers[i], byte, offset), combine.elems[i], &[raw], guard);
+        for (i, &elem) in combine.elems.iter().enumerate() {
+            let byte = self.b.mul_imm(at, bytes[i].into());
+            for (first, group) in (0..).step_by(widths[i]).zip(partials.chunks(widths[i])) {
+                let offset = ((kept.reg_index(first) << result_shift) * bytes[i]) as i32;
+                let raw: Vec<_> = group.iter().map(|partial| self.storage_of(elem, partial[i])).collect();
+                self.store_vec(Space::Shared(buffers[i], byte, offset), elem, &raw, guard);
             }
         }
         self.hazards.shared_written();
         self.barrier();
         let from = self.thread_part(&lane_bases, &warp_bases(false));
-        let mut out = Vec::with_capacity(partials.len());
-        for r in 0..partials.len() {
-            let mut list: Vec<Partial> = vec![Vec::new(); 1 << now_bits];
-            for (i, &elem) in combine.elems.iter().enumerate() {
-                let widest = if self.caps.untyped_shared { 16 / bytes[i] as usize } else { 1 };
-                let step = widest.min(1 << now_bits);
-                let byte = self.b.mul_imm(from, bytes[i].into());
-                for first in (0..1usize << now_bits).step_by(step) {
-                    let index = (kept.reg_index(r) << shift) as usize + first;
-                    let space = Space::Shared(buffers[i], byte, (index as u32 * bytes[i]) as i32);
-                    for (j, raw) in self.load_vec(space, elem, step, None).into_iter().enumerate() {
+        // For each result: what its warps have to say.
+        let mut lists: Vec<Vec<Partial>> = vec![vec![Vec::new(); 1 << now_bits]; partials.len()];
+        for (i, &elem) in combine.elems.iter().enumerate() {
+            let byte = self.b.mul_imm(from, bytes[i].into());
+            let widest = if self.caps.untyped_shared { 16 / bytes[i] as usize } else { 1 };
+            let (registers, warps) = if many { (widths[i], 1) } else { (1, widest.min(1 << now_bits)) };
+            for r in (0..partials.len()).step_by(registers) {
+                for warp in (0..1usize << now_bits).step_by(warps) {
+                    let index = (kept.reg_index(r) << result_shift) + ((warp as u32) << warp_shift);
+                    let space = Space::Shared(buffers[i], byte, (index * bytes[i]) as i32);
+                    for (j, raw) in self.load_vec(space, elem, registers * warps, None).into_iter().enumerate() {
                         let value = self.register_of(elem, raw);
-                        list[first + j].push(value);
+                        let (r, warp) = if many { (r + j, warp) } else { (r, warp + j) };
+                        lists[r][warp].push(value);
                     }
                 }
             }
+        }
+        let mut out = Vec::with_capacity(partials.len());
+        for mut list in lists {
             while list.len() > 1 {
                 list = list.chunks(2).map(|pair| self.combine(combine, &pair[0], &pair[1])).collect();
             }
