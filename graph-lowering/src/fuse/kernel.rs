@@ -360,6 +360,9 @@ fn join_variables(group: &Group, uses: &Uses, varying: &BTreeSet<usize>) -> Join
     (variables, last_of)
 }
 
+/// Elements from which on a row that is gone through in a loop has a program of many threads.
+const LONG_ROW: usize = 16384;
+
 /// Programs that reductions of columns are shared by, if there are enough columns.
 const COLUMN_PROGRAMS: usize = 128;
 
@@ -378,18 +381,7 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
         body.variables[count - 3].tile = config.bm;
         body.variables[count - 2].tile = config.bk;
         body.variables[count - 1].tile = config.bn;
-        let mut options = config.options;
-        // What the epilogue reads needs registers beside the sums: half as many of these a thread.
-        let operands = &body.graph.nodes[dot].args;
-        let tiles = body
-            .params
-            .iter()
-            .filter(|p| p.access == Access::In && p.variables.len() > 1 && !operands.contains(&p.node));
-        let sums = config.bm * config.bn / (32 * options.num_warps as usize);
-        if !cpu && tiles.count() > 0 && sums > 64 {
-            options.num_warps *= 2;
-        }
-        return options;
+        return config.options;
     }
     let mut budget = if cpu { 8192 } else { 1024 };
     if body.group.scatter.is_some() {
@@ -422,6 +414,12 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     }
     if body.group.looped {
         if let Some(&last) = reduced.last() {
+            if !cpu && !columns && body.variables[last].extent >= LONG_ROW {
+                // Many bytes under way at once: 32 in each of 512 threads.
+                let bytes = body.params.iter().map(|p| p.dtype.bytes()).min().unwrap_or(4);
+                body.variables[last].tile = power(&body.variables[last], 512 * 32 / bytes.max(2));
+                return LaunchOptions { num_warps: 16, num_stages: 1 };
+            }
             body.variables[last].tile = power(&body.variables[last], if columns { 64 } else { budget });
         }
     } else {

@@ -169,41 +169,51 @@ impl Tensor {
     /// `1 / (1 + exp(-x))`, without overflow.
     #[track_caller]
     pub fn sigmoid(&self) -> Tensor {
+        self.in_f32(|x| {
+            let positive = x.ge(0.0);
+            let e = positive.where_(x.neg(), x).exp();
+            let one = 1.0 / (1.0 + &e);
+            positive.where_(&one, &(&e * &one))
+        })
+    }
+
+    /// A function of floats that computes in `f32` for halves and is rounded once, as PyTorch's activations are.
+    #[track_caller]
+    fn in_f32(&self, f: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
         let x = self.as_float();
-        let positive = x.ge(0.0);
-        let e = positive.where_(x.neg(), &x).exp();
-        let one = 1.0 / (1.0 + &e);
-        positive.where_(&one, &(&e * &one))
+        let dtype = x.dtype();
+        if matches!(dtype, DType::F16 | DType::BF16) { f(&x.cast(DType::F32)).cast(dtype) } else { f(&x) }
     }
 
     /// `x sigmoid(x)`, also called swish.
     #[track_caller]
     pub fn silu(&self) -> Tensor {
-        self * self.sigmoid()
+        self.in_f32(|x| x * x.sigmoid())
     }
 
     /// `x` times the normal distribution's cumulative function at `x`, by the error function.
     #[track_caller]
     pub fn gelu(&self) -> Tensor {
-        let x = self.as_float();
-        &x * (((&x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5)
+        self.in_f32(|x| x * (((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5))
     }
 
     /// [`Tensor::gelu`] by a hyperbolic tangent, as GPT-2 has it.
     #[track_caller]
     pub fn gelu_tanh(&self) -> Tensor {
-        let x = self.as_float();
-        let inner = (&x + &x * &x * &x * 0.044_715) * SQRT_2_OVER_PI;
-        &x * ((inner.tanh() + 1.0) * 0.5)
+        self.in_f32(|x| {
+            let inner = x * (x * x * (0.044_715 * SQRT_2_OVER_PI) + SQRT_2_OVER_PI);
+            x * ((inner.tanh() + 1.0) * 0.5)
+        })
     }
 
     /// `log(1 + exp(x))`; `x` itself above 20.
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
-        let x = self.as_float();
-        let large = x.gt(20.0);
-        let small = large.where_(0.0, &x);
-        large.where_(&x, (small.exp() + 1.0).log())
+        self.in_f32(|x| {
+            let large = x.gt(20.0);
+            let small = large.where_(0.0, x);
+            large.where_(x, (small.exp() + 1.0).log())
+        })
     }
 
     /// -1, 0 or 1; 0 for NaN.
