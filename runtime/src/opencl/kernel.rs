@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::metadata::Resources;
 use ocl::core::ffi::{self, cl_kernel, cl_program};
 use std::any::Any;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tilewright_compiler::target::{Code, Compiled};
@@ -34,6 +34,18 @@ unsafe impl Send for RawKernel {}
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
+
+/// `-cl-std` as generated; nothing that loosens the meaning of floating point. `driver` is [`DeviceInfo`]'s.
+///
+/// PoCL 5.0 (Ubuntu 24.04) miscompiles kernels with barriers in loops on processors with AVX-512: attention gave wrong numbers
+/// there, and right ones without optimisation or with the other way PoCL has to make loops of work-items
+/// (`POCL_WORK_GROUP_METHOD=cbs`). PoCL 3.1 and 6.0 give right ones.
+///
+/// [`DeviceInfo`]: crate::DeviceInfo
+fn build_options(driver: &str) -> &'static CStr {
+    let is_pocl_5 = driver.contains("PoCL") && driver.rsplit(' ').next().is_some_and(|v| v.starts_with("5."));
+    if is_pocl_5 { c"-cl-std=CL1.2 -cl-opt-disable" } else { c"-cl-std=CL1.2" }
+}
 
 impl Kernel {
     /// Builds from source.
@@ -68,12 +80,10 @@ impl Kernel {
             program,
             context,
         };
-        // `-cl-std` as generated; nothing that loosens the meaning of floating point.
+        let options = build_options(&this.context.info.driver);
         // SAFETY: the options end in 0; no callback.
-        let code = unsafe {
-            let options = c"-cl-std=CL1.2".as_ptr();
-            ffi::clBuildProgram(program, 1, &this.context.device, options, None, ptr::null_mut())
-        };
+        let code =
+            unsafe { ffi::clBuildProgram(program, 1, &this.context.device, options.as_ptr(), None, ptr::null_mut()) };
         if code != ffi::CL_SUCCESS {
             let message = format!("{}\n{}", code_text(code), this.build_log());
             return Err(Error::Driver { device: this.context.info.name.clone(), call: "clBuildProgram", message });
@@ -180,6 +190,20 @@ impl Drop for Kernel {
                 ffi::clReleaseKernel(kernel);
             }
             ffi::clReleaseProgram(self.program);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::build_options;
+
+    #[test]
+    fn pocl_5_does_not_optimise() {
+        let driver = |version: &str| format!("OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-skylake-avx512 {version}");
+        assert!(build_options(&driver("5.0")).to_str().unwrap().contains("-cl-opt-disable"));
+        for other in [driver("3.1"), driver("6.0"), "OpenCL 3.0 CUDA 550.54".into(), "OpenCL 3.0 NEO 5.1".into()] {
+            assert!(!build_options(&other).to_str().unwrap().contains("-cl-opt-disable"), "{other}");
         }
     }
 }
