@@ -58,8 +58,8 @@ collect "$tests" cargo test --release --no-run -p tilewright-runtime -p tilewrig
 collect "$target" cargo build --release -p tilewright-benches --features opencl --bin gpu_bench --bin gpu_tune --bin gpt2_bench
 collect "$target" cargo build --release -p tilewright --features opencl --example quickstart
 strip "$tests"/* "$target/gpu_bench" "$target/gpu_tune" "$target/gpt2_bench" "$target/quickstart"
-# Each test program holds the compiler: packed they take a third.
-tar -C "$tests" -czf "$target/tests.tar.gz" .
+# Each test program holds the compiler: packed together they take a tenth.
+XZ_OPT="-8" tar -C "$tests" -cJf "$target/tests.tar.xz" .
 
 # ---- scripts ---------------------------------------------------------------------------------------------------------
 cp benches/peers/*.py "$target/peers/"
