@@ -30,7 +30,7 @@ use crate::analysis::alias::{Aliases, aliases};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::schedule::Schedule;
+use crate::schedule::{DotPlan, Schedule};
 use crate::target::Caps;
 use crate::thread::{self, AbiParam, AbiTy, Builder, Special, Ty};
 use crate::tile::{Elem, Function, Op, OpId, ParamKind, Region, Value};
@@ -60,6 +60,8 @@ struct Lowering<'a> {
     held: Vec<Value>,
     /// Products of four warps that the loop around them waits for, one round later.
     in_flight: HashSet<OpId>,
+    /// The warp's number, known to be the same in all its lanes, if there are products of four warps.
+    uniform_warp: Option<thread::Value>,
 }
 
 /// Lowers a function.
@@ -81,9 +83,14 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         shared: SharedPool::default(),
         staged: HashMap::new(),
         in_flight: HashSet::new(),
+        uniform_warp: None,
         held: Vec::new(),
     };
     l.params();
+    if l.schedule.dots.values().any(|plan| matches!(plan, DotPlan::Wgmma(_))) {
+        let (warp, first) = (l.b.special(Special::Warp), l.b.i32(0));
+        l.uniform_warp = Some(l.b.shuffle_index(warp, first));
+    }
     l.region_ops(func.body)?;
     let bytes = l.shared.allocate(&mut l.b, caps.untyped_shared);
     if bytes > caps.max_shared_bytes {

@@ -1,11 +1,12 @@
-//! Matrix products on the tensor cores of four warps: `wgmma`, which reads both operands from swizzled shared memory.
+//! Matrix products on the tensor cores of four warps: `wgmma`, which reads its operands from swizzled shared memory, the left one
+//! also from registers: there the result of another product lies as it is wanted.
 
 use super::mma::of_warps;
 use super::pipelined::Staged;
 use super::{Lowering, Regs};
 use crate::error::Result;
 use crate::schedule::WgmmaPlan;
-use crate::thread::{IBin, Op, Special, Value, WgmmaMatrix};
+use crate::thread::{IBin, Op, Special, Value, WgmmaLeft, WgmmaMatrix};
 use crate::tile::OpId;
 
 /// Rows of one instruction.
@@ -44,32 +45,52 @@ impl Lowering<'_> {
         let func = self.func;
         let data = &func.ops[op];
         let acc = &plan.acc;
+        let left = data.operands[0];
         let mut sums = self.regs(data.operands[2], acc)?.to_vec();
-        let (staged, made) = self.mma_operands(&data.operands[..2], true)?;
-        let depth = func.ty(data.operands[0]).shape.dims()[1] as u32;
+        let fragments = if plan.a_in_registers {
+            let regs = self.regs(left, &plan.a_fragments(&func.ty(left).shape))?;
+            Some(regs.chunks(2).map(|pair| self.b.pack16(pair[0], pair[1])).collect::<Vec<_>>())
+        } else {
+            None
+        };
+        let from_shared = usize::from(fragments.is_some())..2;
+        let (staged, made) = self.mma_operands(&data.operands[from_shared], true)?;
+        let depth = func.ty(left).shape.dims()[1] as u32;
 
         // The group's number, known to be the same in all its lanes.
-        let warp = self.b.special(Special::Warp);
-        let first = self.b.i32(0);
-        let warp = self.b.shuffle_index(warp, first);
+        let warp = self.uniform_warp.unwrap_or_else(|| self.b.special(Special::Warp));
         let of_groups = |axis: usize| {
             let mut bases = of_warps(acc, axis);
             bases[..2].fill(0);
             bases
         };
         let (row, column) = (self.spread_bits(warp, &of_groups(0)), self.spread_bits(warp, &of_groups(1)));
-        let a = self.operand(staged[0], row, 1);
-        let b = self.operand(staged[1], column, 0);
+        let a = match staged[..] {
+            [a, _] => Some(self.operand(a, row, 1)),
+            _ => None,
+        };
+        let b = self.operand(staged[staged.len() - 1], column, 0);
 
         // An instruction has 2 registers for each 8 x 8 of its rows of a warp.
         let registers = plan.n as usize / 2;
         let groups = of_groups(1).iter().filter(|&&b| b != 0).count();
         let across = (acc.shape.dims()[1] as u32 >> groups) / plan.n;
+        let from_zero = sums.iter().all(|&c| self.b.bits(c) == Some(0));
         self.b.emit(Op::WgmmaFence, vec![], &[]);
         for k in (0..depth).step_by(DEPTH as usize) {
             for (i, sum) in (0..).zip(sums.chunks_mut(registers)) {
                 let (m, n) = (i / across * ROWS, i % across * plan.n);
-                let d = self.b.wgmma(plan.kind, plan.n as u16, (a.at(m, k), a.start), (b.at(n, k), b.start), sum);
+                let (left, a_operands) = match (&a, &fragments) {
+                    (Some(a), _) => (WgmmaLeft::Shared(a.at(m, k)), vec![a.start]),
+                    (None, Some(packed)) => {
+                        // Of each 64 rows and 16 of k, four registers.
+                        let first = 4 * (m / ROWS * (depth / DEPTH) + k / DEPTH) as usize;
+                        (WgmmaLeft::Registers, packed[first..first + 4].to_vec())
+                    }
+                    (None, None) => unreachable!("the left operand is in shared memory or in registers"),
+                };
+                let c = (k > 0 || !from_zero).then_some(&*sum);
+                let d = self.b.wgmma(plan.kind, plan.n as u16, (left, &a_operands), (b.at(n, k), b.start), c);
                 sum.copy_from_slice(&d);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::body::{Emitter, address};
 use super::registers::mma_operands;
-use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value, WgmmaMatrix};
+use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value, WgmmaLeft, WgmmaMatrix};
 use crate::{Error, Result};
 
 /// `.v4.f32` and so on. Elements of 8 and 16 bits are read into 32-bit registers, zero-extended.
@@ -69,11 +69,7 @@ impl Emitter<'_> {
                 self.line(format_args!("ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {results}, {from}"));
             }
             Op::Mma(kind) => self.mma(kind, &inst.results, o),
-            Op::Wgmma { kind, n, a, b } => {
-                self.copies(&inst.results, &o[2..]);
-                let (a, b) = ((a, self.descriptor(&a, o[0])), (b, self.descriptor(&b, o[1])));
-                self.wgmma(kind, n, a, b, &inst.results);
-            }
+            Op::Wgmma { kind, n, a, b } => self.wgmma((kind, n), (a, b), o, &inst.results),
             Op::WgmmaFence => self.line("wgmma.fence.sync.aligned"),
             Op::WgmmaCommit => self.line("wgmma.commit_group.sync.aligned"),
             Op::WgmmaWait(n) => {
@@ -136,19 +132,29 @@ impl Emitter<'_> {
 
     fn wgmma(
         &mut self,
-        kind: MmaKind,
-        n: u16,
-        (a, a_descriptor): (WgmmaMatrix, String),
-        (b, b_descriptor): (WgmmaMatrix, String),
+        (kind, n): (MmaKind, u16),
+        (a, b): (WgmmaLeft, WgmmaMatrix),
+        operands: &[Value],
         results: &[Value],
     ) {
-        let element = if kind == MmaKind::F16 { "f16" } else { "bf16" };
-        let d = self.braces(results);
+        let (left, rest) = operands.split_at(a.operands());
+        self.copies(results, &rest[1..]);
         let transposed = |m: WgmmaMatrix| u8::from(!m.k_inner);
+        let (a, a_transposed) = match a {
+            WgmmaLeft::Shared(m) => (self.descriptor(&m, left[0]), format!("{}, ", transposed(m))),
+            WgmmaLeft::Registers => {
+                let registers: Vec<_> = left.iter().map(|&v| self.register(v)).collect();
+                (format!("{{{}}}", registers.join(", ")), String::new())
+            }
+        };
+        let b_descriptor = self.descriptor(&b, rest[0]);
+        let element = if kind == MmaKind::F16 { "f16" } else { "bf16" };
+        // Without `c` the results' registers are not read.
+        let add = if rest.len() > 1 { "eq" } else { "ne" };
         self.scope(format_args!(
-            ".reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{element}.{element} {d}, \
-             {a_descriptor}, {b_descriptor}, add, 1, 1, {}, {}",
-            transposed(a),
+            ".reg .pred add; setp.{add}.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{element}.{element} {}, {a}, \
+             {b_descriptor}, add, 1, 1, {a_transposed}{}",
+            self.braces(results),
             transposed(b)
         ));
     }
