@@ -60,6 +60,8 @@ struct Lowering<'a> {
     held: Vec<Value>,
     /// Products of four warps that the loop around them waits for, one round later.
     in_flight: HashSet<OpId>,
+    /// Carried sums of products of the round before, for each product that waits for them together with its own.
+    meeting: HashMap<OpId, Vec<(Value, Layout)>>,
     /// The warp's number, known to be the same in all its lanes, if there are products of four warps.
     uniform_warp: Option<thread::Value>,
 }
@@ -83,6 +85,7 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         shared: SharedPool::default(),
         staged: HashMap::new(),
         in_flight: HashSet::new(),
+        meeting: HashMap::new(),
         uniform_warp: None,
         held: Vec::new(),
     };

@@ -2,7 +2,8 @@
 //!
 //! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
 //! `i - 1` has read (one barrier lies between), and computes. Products of four warps (`wgmma`) whose sums nothing else in the
-//! loop looks at stay in flight until the next round has started its own: then the copies are one round less ahead.
+//! loop looks at, or only after another product, stay in flight until the next round has started its own: then the copies are
+//! one round less ahead.
 
 use super::memory::vector_group;
 use super::mma::staged_bytes;
@@ -46,6 +47,16 @@ struct Running {
     layout: Layout,
 }
 
+/// The products of a loop that stay in flight from one round to the next.
+#[derive(Default)]
+struct Late {
+    /// Each with the number of the carried value that is its sum.
+    products: Vec<(OpId, usize)>,
+    /// The product that is waited for together with those of the round before, and where in the loop it is; without one they
+    /// are waited for when the round has started its own.
+    meet: Option<(OpId, usize)>,
+}
+
 /// The round that copies are started for.
 struct Round {
     iv: Value,
@@ -75,8 +86,8 @@ impl Lowering<'_> {
             .collect();
         self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
-        let products = if stages > 2 { self.products_in_flight(body) } else { vec![] };
-        let distance = stages - 1 - u32::from(!products.is_empty());
+        let late = if stages > 2 { self.products_in_flight(body) } else { Late::default() };
+        let distance = stages - 1 - u32::from(!late.products.is_empty());
         self.hazards.forget_places();
         for l in &loads {
             self.touch_ahead(l);
@@ -154,13 +165,17 @@ impl Lowering<'_> {
             let staged = Staged { buf: l.buf, start, inner: l.inner, swizzle: l.swizzle };
             self.staged.insert(func.ops[l.load].results[0], staged);
         }
-        self.in_flight.extend(&products);
+        self.in_flight.extend(late.products.iter().map(|(op, _)| op));
+        if let Some((meet, _)) = late.meet {
+            let sums = late.products.iter().map(|&(_, i)| (params[1 + i], layouts[i].clone()));
+            self.meeting.insert(meet, sums.collect());
+        }
         self.region_ops(body)?;
-        for op in &products {
+        for (op, _) in &late.products {
             self.in_flight.remove(op);
         }
-        if !products.is_empty() {
-            self.b.wgmma_wait(products.len() as u8, &[]);
+        if late.meet.is_none() && !late.products.is_empty() {
+            self.b.wgmma_wait(late.products.len() as u8, &[]);
         }
         let next_stage = |l: &mut Self, s: Value| {
             let up = l.b.add_imm(s, 1);
@@ -181,7 +196,7 @@ impl Lowering<'_> {
             self.staged.remove(&func.ops[l.load].results[0]);
         }
         let results = self.b.end_loop(&next);
-        let results = self.finish_products(&products, body, &layouts, own, results);
+        let results = self.finish_products(&late, &layouts, own, results);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
         // No round may have run, and so none of the barriers in it.
@@ -207,23 +222,41 @@ impl Lowering<'_> {
         found
     }
 
-    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead, and
-    /// the sum is a carried value of which the loop makes no other use.
-    fn products_in_flight(&self, body: Region) -> Vec<OpId> {
+    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead or from
+    /// registers, and the sum is a carried value of which the loop makes no other use, or none before a product that is waited for.
+    fn products_in_flight(&self, body: Region) -> Late {
         let func = self.func;
         let next = &func.ops[func.terminator(body)].operands;
-        let mut uses: HashMap<tile::Value, usize> = HashMap::new();
-        func.walk(body, &mut |op| func.ops[op].operands.iter().for_each(|&v| *uses.entry(v).or_default() += 1));
-        let carried = |op: &OpId| {
-            let data = &func.ops[*op];
-            let (sum, result) = (data.operands[2], data.results[0]);
-            let index = func.regions[body].params.iter().position(|&p| p == sum).filter(|&i| i > 0)?;
-            (next[index - 1] == result && uses.get(&sum) == Some(&1) && uses.get(&result) == Some(&1)).then_some(index)
-        };
-        let ahead = |op: &OpId| func.ops[*op].operands[..2].iter().all(|&x| self.runs_ahead(body, x));
-        let dots = func.regions[body].ops.iter().copied();
-        let wgmma = dots.filter(|op| matches!(self.schedule.dots.get(op), Some(DotPlan::Wgmma(_))));
-        wgmma.filter(|op| ahead(op) && carried(op).is_some()).collect()
+        let (params, ops) = (&func.regions[body].params, &func.regions[body].ops);
+        // For each value, where in the loop its uses are.
+        let mut uses: HashMap<tile::Value, Vec<usize>> = HashMap::new();
+        for (at, &op) in ops.iter().enumerate() {
+            let mut note = |op: OpId| func.ops[op].operands.iter().for_each(|&v| uses.entry(v).or_default().push(at));
+            note(op);
+            func.ops[op].regions.iter().for_each(|&r| func.walk(r, &mut note));
+        }
+        let uses = |v: tile::Value| uses.get(&v).map_or(&[][..], |at| at);
+        let mut late = Late::default();
+        for (at, &op) in ops.iter().enumerate() {
+            let Some(DotPlan::Wgmma(plan)) = self.schedule.dots.get(&op) else { continue };
+            let data = &func.ops[op];
+            let sum = next.iter().position(|&v| v == data.results[0]).filter(|&i| {
+                let ahead = |&x: &tile::Value| self.runs_ahead(body, x);
+                uses(data.results[0]).len() == 1
+                    && self.home_or_default(params[1 + i]) == plan.acc
+                    && data.operands[usize::from(plan.a_in_registers)..2].iter().all(ahead)
+            });
+            match (sum, late.meet) {
+                (Some(i), _) => late.products.push((op, i)),
+                (None, None) => late.meet = Some((op, at)),
+                (None, Some(_)) => {}
+            }
+        }
+        late.products.retain(|&(op, i)| match late.meet {
+            Some((_, at)) => uses(params[1 + i]).iter().all(|&use_at| use_at > at),
+            None => func.ops[op].operands[2] == params[1 + i] && uses(params[1 + i]).len() == 1,
+        });
+        late
     }
 
     /// Is `x` a load of the loop that runs ahead, or the same seen as another matrix?
@@ -242,24 +275,14 @@ impl Lowering<'_> {
     }
 
     /// After the loop: its results, with those of products in flight finished.
-    fn finish_products(
-        &mut self,
-        products: &[OpId],
-        body: Region,
-        layouts: &[Layout],
-        own: usize,
-        mut results: Vec<Value>,
-    ) -> Vec<Value> {
-        if products.is_empty() {
-            return results;
-        }
-        let params = &self.func.regions[body].params;
+    fn finish_products(&mut self, late: &Late, layouts: &[Layout], own: usize, mut results: Vec<Value>) -> Vec<Value> {
         let mut places = Vec::new();
-        for &op in products {
-            let sum = self.func.ops[op].operands[2];
-            let index = params[1..].iter().position(|&p| p == sum).unwrap_or(0);
-            let start = own + layouts[..index].iter().map(Layout::registers).sum::<usize>();
-            places.extend(start..start + layouts[index].registers());
+        for &(_, i) in &late.products {
+            let start = own + layouts[..i].iter().map(Layout::registers).sum::<usize>();
+            places.extend(start..start + layouts[i].registers());
+        }
+        if places.is_empty() {
+            return results;
         }
         let values: Vec<Value> = places.iter().map(|&i| results[i]).collect();
         let finished = self.b.wgmma_wait(0, &values);

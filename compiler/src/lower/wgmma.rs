@@ -96,7 +96,19 @@ impl Lowering<'_> {
         }
         self.b.emit(Op::WgmmaCommit, vec![], &[]);
         if !self.in_flight.contains(&op) {
-            sums = self.b.wgmma_wait(0, &sums);
+            let late = self.meeting.remove(&op).unwrap_or_default();
+            let mut values = sums.clone();
+            for (v, layout) in &late {
+                values.extend_from_slice(&self.regs(*v, layout)?);
+            }
+            let finished = self.b.wgmma_wait(0, &values);
+            let (own, mut rest) = finished.split_at(sums.len());
+            sums = own.to_vec();
+            for (v, layout) in late {
+                let (mine, others) = rest.split_at(layout.registers());
+                self.redefine(v, layout, mine.into());
+                rest = others;
+            }
         }
         self.hazards.shared_read();
         for buf in made {

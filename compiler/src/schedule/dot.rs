@@ -110,14 +110,7 @@ impl DotPlan {
 
     /// Decides for `op`. `chained`: it makes the left operand of another product, or takes it from one; `fours`: may it be done by
     /// four warps at once?
-    pub fn new(
-        func: &Function,
-        op: OpId,
-        caps: &Caps,
-        (lanes, warps): (u32, u32),
-        chained: bool,
-        fours: bool,
-    ) -> Self {
+    pub fn new(func: &Function, op: OpId, caps: &Caps, (lanes, warps): (u32, u32), chained: bool, fours: bool) -> Self {
         let data = &func.ops[op];
         let Op::Dot { precision } = data.op else { unreachable!("only dots come here") };
         let a = func.ty(data.operands[0]);

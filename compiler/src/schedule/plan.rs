@@ -194,8 +194,7 @@ impl Planner<'_> {
     /// Loads, stores and dots do not depend on anything decided later.
     fn plan_accesses(&mut self, axis: &AxisInfo) {
         let (lanes, warps) = (self.schedule.lanes, self.schedule.warps);
-        let plan_dot =
-            |p: &Self, op, chained, fours| DotPlan::new(p.func, op, p.caps, (lanes, warps), chained, fours);
+        let plan_dot = |p: &Self, op, chained, fours| DotPlan::new(p.func, op, p.caps, (lanes, warps), chained, fours);
         // Chained products go the same way, so that what passes between them stays in registers.
         let fours = self.chained.iter().all(|&op| matches!(plan_dot(self, op, true, true), DotPlan::Wgmma(_)));
         let mut ops = Vec::new();

@@ -66,7 +66,7 @@ fn ptxas() -> PathBuf {
 }
 
 /// Assembles, and gives what ptxas says of registers and spills.
-fn assemble(dir: &Path, number: usize, arch: &str, ptx: &str) -> Option<Output> {
+pub fn assemble(dir: &Path, number: usize, arch: &str, ptx: &str) -> Option<Output> {
     let file = dir.join(format!("{number}-{arch}.ptx"));
     std::fs::write(&file, ptx).unwrap();
     tool(Command::new(ptxas()).arg("-v").arg(format!("-arch={arch}")).args(["-o", "/dev/null"]).arg(file))
