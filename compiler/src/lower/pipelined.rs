@@ -369,21 +369,18 @@ impl Lowering<'_> {
             let (byte, shared_offset) = self.swizzled_at(l.swizzle, elem_bytes, base, row, column);
             let (address, global_offset, guard) = match (&mut view, &pointers) {
                 (Some(view), _) => {
-                    let inside = self.view_inside(view, first);
+                    let inside = self.view_inside(view, first, Some(in_time));
                     let (address, offset) = self.view_address(view, first);
                     (address, offset, inside)
                 }
-                (None, Some(pointers)) => (pointers[first], 0, masks.as_ref().map(|m| m[first])),
+                (None, Some(pointers)) => {
+                    let guard = masks.as_ref().map_or(in_time, |m| self.b.and(m[first], in_time));
+                    (pointers[first], 0, Some(guard))
+                }
                 (None, None) => unreachable!("a load is of a view or of pointers"),
             };
-            let guard = match guard {
-                Some(g) => self.b.and(g, in_time),
-                None => in_time,
-            };
             let mut operands = vec![byte, address];
-            if self.b.bits(guard) != Some(1) {
-                operands.push(guard);
-            }
+            operands.extend(guard.filter(|&g| self.b.bits(g) != Some(1)));
             self.b.emit(Op::CpAsync { buf: l.buf, bytes, shared_offset, global_offset }, operands, &[]);
         }
         Ok(())

@@ -119,9 +119,9 @@ impl Lowering<'_> {
         address
     }
 
-    /// Is the element in register `reg` inside the view? `None`: certainly.
-    pub(super) fn view_inside(&mut self, view: &mut ViewAccess, reg: usize) -> Option<Value> {
-        let mut all = None;
+    /// Is the element in register `reg` inside the view, and does `also` hold? `None`: certainly.
+    pub(super) fn view_inside(&mut self, view: &mut ViewAccess, reg: usize, also: Option<Value>) -> Option<Value> {
+        let mut all: Vec<Value> = also.into_iter().collect();
         for axis in 0..view.coords.len() {
             let by = view.layout.reg_coord(reg, axis);
             let inside = match view.inside.get(&(axis, by)) {
@@ -135,12 +135,12 @@ impl Lowering<'_> {
                     p
                 }
             };
-            if self.b.bits(inside) == Some(1) {
-                continue;
-            }
-            all = Some(all.map_or(inside, |a| self.b.and(a, inside)));
+            all.push(inside);
         }
-        all
+        all.retain(|&p| self.b.bits(p) != Some(1));
+        // What changes least first: what many registers have in common is computed once.
+        all.sort_by_key(|&p| self.b.level(p));
+        all.into_iter().reduce(|a, p| self.b.and(a, p))
     }
 
     fn view_place(&self, op: OpId, rank: usize, layout: &Layout) -> Place {
@@ -172,7 +172,7 @@ impl Lowering<'_> {
                 continue;
             }
             let group = vector_group(&layout, axis, vec, first);
-            let inside = self.view_inside(&mut view, first);
+            let inside = self.view_inside(&mut view, first, None);
             let (address, offset) = self.view_address(&mut view, first);
             let raw = self.load_vec(Space::Global(address, offset), elem, group.len(), inside.map(|p| (p, pad)));
             for (&r, raw) in group.iter().zip(raw) {
@@ -204,7 +204,7 @@ impl Lowering<'_> {
                 continue;
             }
             let group = vector_group(&layout, access.axis, vec, first);
-            let inside = self.view_inside(&mut view, first);
+            let inside = self.view_inside(&mut view, first, None);
             let guard = match (inside, first_copy) {
                 (Some(p), Some(f)) => Some(self.b.and(p, f)),
                 (p, f) => p.or(f),

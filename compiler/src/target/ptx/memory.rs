@@ -117,14 +117,12 @@ impl Emitter<'_> {
             64 => 2,
             _ => 3,
         };
-        let low = self.temporary(Ty::I32);
-        if offset == 0 {
-            self.line(format_args!("bfe.u32 {low}, {base}, 4, 14"));
-        } else {
-            self.line(format_args!("add.u32 {low}, {base}, {offset}"));
-            self.line(format_args!("bfe.u32 {low}, {low}, 4, 14"));
+        // Shared memory has fewer than 2^18 bytes, so sums of addresses in units of 16 bytes stay in their field.
+        let mut low = self.descriptor_start(&base, leading);
+        if offset != 0 {
+            let start = std::mem::replace(&mut low, self.temporary(Ty::I32));
+            self.line(format_args!("add.u32 {low}, {start}, {}", offset / 16));
         }
-        self.line(format_args!("or.b32 {low}, {low}, {}", (leading << 16) as i32));
         let descriptor = self.temporary(Ty::I64);
         self.line(format_args!("mov.b64 {descriptor}, {{{low}, {}}}", (mode << 30 | stride) as i32));
         descriptor
