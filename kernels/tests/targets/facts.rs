@@ -73,7 +73,7 @@ fn the_default_f16_matmul_uses_the_matrix_units_well() {
 fn the_default_f16_attention_uses_the_matrix_units_well() {
     for width in [64, 128] {
         let n = 256;
-        let config = AttentionConfig::heuristic(DeviceKind::Cuda, DType::F16, n, n, width);
+        let config = AttentionConfig::of_kind(DeviceKind::Cuda, DType::F16, n, n, width);
         let case = cases::attention::<f16>(&cases::cpu(), DeviceKind::Cuda, [n, width], false, None);
         let text = ptx(&case);
         let caps = Caps::ptx(90);

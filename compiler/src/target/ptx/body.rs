@@ -22,7 +22,15 @@ pub(super) struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(func: &'a Function, registers: &'a Registers) -> Self {
-        Self { func, registers, out: String::new(), labels: 0, temporaries: [0; 5], shared_addresses: vec![], descriptors: vec![] }
+        Self {
+            func,
+            registers,
+            out: String::new(),
+            labels: 0,
+            temporaries: [0; 5],
+            shared_addresses: vec![],
+            descriptors: vec![],
+        }
     }
 
     /// The text, and how many temporary registers of each type it uses.
