@@ -7,14 +7,15 @@ use common::{Arg, Case, bytes, random_f32};
 use tilewright_compiler::DType;
 use tilewright_compiler::pipeline::{Options, to_thread};
 use tilewright_compiler::target::Caps;
-use tilewright_compiler::tile::{BinaryOp, Builder, Constant, DotPrecision, ParamHint, TileType, Value};
+use tilewright_compiler::tile::{BinaryOp, Builder, Cmp, Constant, DotPrecision, ParamHint, ReduceOp, TileType, Value};
 
 fn aligned(class: u32) -> ParamHint {
     ParamHint { divisor: 16, known: None, alias_class: class }
 }
 
 /// `out = sum over blocks of clamp(x yᵀ + mask, -2, 2) z` for x `[m, d]`, y and z `[n, d]`: tiles of `bm` rows against blocks of
-/// `bn`. All but the mask are views of 4 dimensions, the first two of extent 1.
+/// `bn`. Where there is no mask, the rows of a sum are halved before those blocks in which a row of x meets a row of y that is
+/// like it. All but the mask are views of 4 dimensions, the first two of extent 1.
 fn chained(dtype: DType, [m, n, d]: [usize; 3], [bm, bn, bd]: [usize; 3], masked: bool) -> Case {
     let mut b = Builder::new("chained");
     let known = |v: i64| ParamHint { divisor: 1, known: Some(v), alias_class: 0 };
@@ -55,7 +56,16 @@ fn chained(dtype: DType, [m, n, d]: [usize; 3], [bm, bn, bd]: [usize; 3], masked
     let s = b.binary(BinaryOp::Max, s, low).unwrap();
     let s = b.binary(BinaryOp::Min, s, high).unwrap();
     let p = b.cast(s, dtype).unwrap();
-    let next = b.dot(p, zt, carried[0], DotPrecision::Ieee).unwrap();
+    let mut sum = carried[0];
+    if !masked {
+        let most = b.reduce(ReduceOp::Max, s, 1).unwrap();
+        let most = b.expand_dims(most, 1).unwrap();
+        let (one, half) = (number(&mut b, [bm, 1], 1.0), number(&mut b, [bm, 1], 0.5));
+        let alike = b.compare(Cmp::Gt, most, one).unwrap();
+        let shrink = b.select(alike, half, one).unwrap();
+        sum = b.binary(BinaryOp::Mul, sum, shrink).unwrap();
+    }
+    let next = b.dot(p, zt, sum, DotPrecision::Ieee).unwrap();
     let acc = b.end_for(&[next]).unwrap()[0];
     let acc = b.reshape(acc, [1, 1, bm, bd]).unwrap();
     b.view_store(&out, &[zero, zero, m0, zero], acc).unwrap();

@@ -5,6 +5,7 @@ use super::memory::{Space, vector_group};
 use super::{Lowering, Regs};
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::layout::distributed::axis_mask;
 use crate::schedule::MemoryAccess;
 use crate::thread::{Cmp, Conv, Ty, Value};
 use crate::tile::{Elem, Op, OpId};
@@ -121,7 +122,8 @@ impl Lowering<'_> {
 
     /// Is the element in register `reg` inside the view, and does `also` hold? `None`: certainly.
     pub(super) fn view_inside(&mut self, view: &mut ViewAccess, reg: usize, also: Option<Value>) -> Option<Value> {
-        let mut all: Vec<Value> = also.into_iter().collect();
+        // What registers have in common, and then what changes least: so that most is computed once.
+        let mut all: Vec<(bool, Value)> = also.into_iter().map(|p| (false, p)).collect();
         for axis in 0..view.coords.len() {
             let by = view.layout.reg_coord(reg, axis);
             let inside = match view.inside.get(&(axis, by)) {
@@ -135,12 +137,13 @@ impl Lowering<'_> {
                     p
                 }
             };
-            all.push(inside);
+            let mask = axis_mask(&view.layout.shape, axis);
+            let along = view.layout.reg.iter().filter(|&b| b & mask != 0).count();
+            all.push((1 << along > view.layout.run_along(axis), inside));
         }
-        all.retain(|&p| self.b.bits(p) != Some(1));
-        // What changes least first: what many registers have in common is computed once.
-        all.sort_by_key(|&p| self.b.level(p));
-        all.into_iter().reduce(|a, p| self.b.and(a, p))
+        all.retain(|&(_, p)| self.b.bits(p) != Some(1));
+        all.sort_by_key(|&(differs, p)| (differs, self.b.level(p)));
+        all.into_iter().map(|(_, p)| p).reduce(|a, p| self.b.and(a, p))
     }
 
     fn view_place(&self, op: OpId, rank: usize, layout: &Layout) -> Place {
