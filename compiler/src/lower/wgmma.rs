@@ -1,13 +1,14 @@
 //! Matrix products on the tensor cores of four warps: `wgmma`, which reads its operands from swizzled shared memory, the left one
 //! also from registers: there the result of another product lies as it is wanted.
 
+use super::Lowering;
 use super::mma::of_warps;
 use super::pipelined::Staged;
-use super::{Lowering, Regs};
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::schedule::WgmmaPlan;
-use crate::thread::{IBin, Op, Special, Value, WgmmaLeft, WgmmaMatrix};
-use crate::tile::OpId;
+use crate::thread::{IBin, Op, Shared, Special, Ty, Value, WgmmaLeft, WgmmaMatrix};
+use crate::tile::{self, OpId};
 
 /// Rows of one instruction.
 const ROWS: u32 = 64;
@@ -42,6 +43,61 @@ impl Operand {
 
 impl Lowering<'_> {
     pub(super) fn dot_wgmma(&mut self, op: OpId, plan: &WgmmaPlan) -> Result<()> {
+        let result = self.func.ops[op].results[0];
+        if let Some(lead) = self.lead.as_ref().filter(|lead| lead.op == op) {
+            let sums = lead.sums.as_slice().into();
+            self.define(result, plan.acc.clone(), sums);
+            return Ok(());
+        }
+        let (mut sums, made) = self.start_wgmma(op, plan)?;
+        if !self.in_flight.contains(&op) {
+            let late = self.meeting.remove(&op).unwrap_or_default();
+            sums = self.finish_wgmma(&sums, late)?;
+        }
+        self.hazards.shared_read();
+        for buf in made {
+            self.shared.close(buf);
+        }
+        self.define(result, plan.acc.clone(), sums.into());
+        Ok(())
+    }
+
+    /// Waits for all products in flight: gives these sums, finished, and redefines `late` values.
+    fn finish_wgmma(&mut self, sums: &[Value], late: Vec<(tile::Value, Layout)>) -> Result<Vec<Value>> {
+        let mut values = sums.to_vec();
+        for (v, layout) in &late {
+            values.extend_from_slice(&self.regs(*v, layout)?);
+        }
+        let finished = self.b.wgmma_wait(0, &values);
+        let (own, mut rest) = finished.split_at(sums.len());
+        for (v, layout) in late {
+            let (mine, others) = rest.split_at(layout.registers());
+            self.redefine(v, layout, mine.into());
+            rest = others;
+        }
+        Ok(own.to_vec())
+    }
+
+    /// Waits for sums in flight that `op` takes, when its other operands are there: what these are made of is computed meanwhile.
+    pub(super) fn finish_before(&mut self, op: OpId, sums: Vec<(tile::Value, Layout)>) -> Result<()> {
+        let data = &self.func.ops[op];
+        if data.op.is_elementwise()
+            && let Some(home) = self.schedule.homes.get(&data.results[0]).cloned()
+        {
+            let mut held: Vec<Value> = Vec::new();
+            for x in data.operands.iter().filter(|x| sums.iter().all(|(sum, _)| sum != *x)) {
+                held.extend_from_slice(&self.regs(*x, &home)?);
+            }
+            held.retain(|&v| self.b.bits(v).is_none() && matches!(self.b.ty(v), Ty::I32 | Ty::F32));
+            held.sort_unstable();
+            held.dedup();
+            self.b.emit(Op::Hold, held, &[]);
+        }
+        self.finish_wgmma(&[], sums).map(drop)
+    }
+
+    /// Starts a product; gives its sums, in flight, and the buffers made for its operands.
+    pub(super) fn start_wgmma(&mut self, op: OpId, plan: &WgmmaPlan) -> Result<(Vec<Value>, Vec<Shared>)> {
         let func = self.func;
         let data = &func.ops[op];
         let acc = &plan.acc;
@@ -76,6 +132,9 @@ impl Lowering<'_> {
         let groups = of_groups(1).iter().filter(|&&b| b != 0).count();
         let across = (acc.shape.dims()[1] as u32 >> groups) / plan.n;
         let from_zero = sums.iter().all(|&c| self.b.bits(c) == Some(0));
+        if self.lead.as_ref().is_some_and(|lead| lead.before == op) {
+            self.start_lead()?;
+        }
         self.b.emit(Op::WgmmaFence, vec![], &[]);
         for k in (0..depth).step_by(DEPTH as usize) {
             for (i, sum) in (0..).zip(sums.chunks_mut(registers)) {
@@ -95,28 +154,7 @@ impl Lowering<'_> {
             }
         }
         self.b.emit(Op::WgmmaCommit, vec![], &[]);
-        if !self.in_flight.contains(&op) {
-            let late = self.meeting.remove(&op).unwrap_or_default();
-            let mut values = sums.clone();
-            for (v, layout) in &late {
-                values.extend_from_slice(&self.regs(*v, layout)?);
-            }
-            let finished = self.b.wgmma_wait(0, &values);
-            let (own, mut rest) = finished.split_at(sums.len());
-            sums = own.to_vec();
-            for (v, layout) in late {
-                let (mine, others) = rest.split_at(layout.registers());
-                self.redefine(v, layout, mine.into());
-                rest = others;
-            }
-        }
-        self.hazards.shared_read();
-        for buf in made {
-            self.shared.close(buf);
-        }
-        let regs: Regs = sums.into();
-        self.define(data.results[0], acc.clone(), regs);
-        Ok(())
+        Ok((sums, made))
     }
 
     /// An operand of which this group of warps begins at `outer`, in rows of the other dimension than k; `k_axis` is that of k.

@@ -176,6 +176,7 @@ impl<'a> Machine<'a> {
             Op::LdMatrix { buf, n, trans, offset } => self.ldmatrix(id, inst, buf, (n.into(), trans, offset), mask),
             Op::Mma(kind) => self.mma(id, inst, kind, mask),
             Op::Wgmma { kind, n, a, b } => self.wgmma(id, inst, (kind, n.into()), (a, b), mask),
+            Op::Hold => Ok(()),
             Op::WgmmaFence => self.wgmma_fence(id, mask),
             Op::AsyncProxyFence => {
                 mask.threads().for_each(|t| self.shared.fence(t));

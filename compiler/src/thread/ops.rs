@@ -363,7 +363,7 @@ pub enum Op {
     /// `(a: I32, b: I32 [, c: F32 x n/2]) -> (d: F32 x n/2)`, or with four registers for `a`: starts `a b + c`, or `a b`, over
     /// four warps, of the m64 x `n` x k16 matrices at these bytes of shared memory; fragments as in the PTX manual. The results
     /// are in flight: only another `Wgmma` may take them, as `c`, and `WgmmaWait`; registers of `a` keep what they hold until
-    /// the product is waited for. If [`crate::target::Caps::wgmma`]; so are the next four.
+    /// the product is waited for. If [`crate::target::Caps::wgmma`]; so are the next five.
     Wgmma {
         /// `F16` or `Bf16`.
         kind: MmaKind,
@@ -381,6 +381,9 @@ pub enum Op {
     /// `(values..) -> (values..)`: waits until at most so many groups are pending. The values, in flight before, are then
     /// finished; shared memory that the finished groups read may be written again after a barrier.
     WgmmaWait(u8),
+    /// `(values..) -> ()`: the values are computed before what stands after it: no compiler of what is printed moves a wait for
+    /// products up past it.
+    Hold,
     /// What this thread wrote to shared memory is seen by `Wgmma` (of other threads: after a barrier).
     AsyncProxyFence,
     /// `(I32 | F32 [, I32]) -> same`: the value of another lane.

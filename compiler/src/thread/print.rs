@@ -226,6 +226,7 @@ fn name(op: &Op) -> String {
         Op::Pack16 => "pack16".into(),
         Op::Barrier => "barrier".into(),
         Op::WarpBarrier => "warp_barrier".into(),
+        Op::Hold => "hold".into(),
         Op::WgmmaFence => "wgmma_fence".into(),
         Op::WgmmaCommit => "wgmma_commit".into(),
         Op::AsyncProxyFence => "async_proxy_fence".into(),

@@ -364,6 +364,7 @@ impl Verifier<'_> {
             | Op::WgmmaCommit
             | Op::AsyncProxyFence => ensure(o.is_empty() && r.is_empty(), "() -> ()"),
             Op::WgmmaWait(_) => ensure(o == r, "(values) -> the same types"),
+            Op::Hold => ensure(o.iter().all(|t| matches!(t, I32 | F32)) && r.is_empty(), "(i32 or f32 values) -> ()"),
             Op::Wgmma { kind, n, a, b } => {
                 warp32()?;
                 if let WgmmaLeft::Shared(a) = a {

