@@ -246,8 +246,8 @@ impl AttentionConfig {
             // Two programs of 128 registers a thread share a processor.
             ..=64 => Self::new(128, 64, 8, 3),
             // A tile of a mask needs room, too.
-            ..=128 if masked => Self::new(128, 64, 8, 3),
-            ..=128 => Self::new(128, 128, 8, 3),
+            65..=128 if masked => Self::new(128, 64, 8, 3),
+            65..=128 => Self::new(128, 128, 8, 3),
             _ => Self::new(128, 64, 8, 2),
         };
         // As many warps as the queries that are there need.
@@ -294,7 +294,7 @@ impl AttentionConfig {
         }
         let others = match width {
             ..=64 => 64,
-            ..=128 if !of_keys => 64,
+            65..=128 if !of_keys => 64,
             _ => 32,
         };
         let (bm, bn) = if of_keys { (others, 64) } else { (64, others) };
