@@ -187,7 +187,6 @@ impl Lowering<'_> {
         for l in &loads {
             self.hazards.global(func.ops[l.load].operands[0], false, None);
         }
-        let next_read = self.next_stage(read, stages);
 
         self.open_scope();
         let scalar = self.schedule.scalar();
@@ -203,12 +202,13 @@ impl Lowering<'_> {
         let sums = late.products.iter().map(|&(_, i)| (params[1 + i], layouts[i].clone())).collect();
         if let Some(op) = lead {
             self.finishing.insert(late.first_uses[0], sums);
+            let stage = self.next_stage(read, stages);
             self.lead = Some(Lead {
                 op,
                 before: late.products[0].0,
                 sums: carried[lead_at..own].to_vec(),
                 next: vec![],
-                stage: next_read,
+                stage,
                 loads: loads.iter().map(|l| (func.ops[l.load].results[0], l.bytes)).collect(),
                 pending: (stages - 3) as u8,
             });
@@ -222,7 +222,6 @@ impl Lowering<'_> {
         if late.meet.is_none() && !late.products.is_empty() {
             self.b.wgmma_wait(late.products.len() as u8, &[]);
         }
-        let next_sums = self.lead.take().map_or(vec![], |lead| lead.next);
         let mut yielded = Vec::new();
         for (&v, layout) in func.ops[func.terminator(body)].operands.iter().zip(&layouts) {
             yielded.extend_from_slice(&self.regs(v, layout)?);
@@ -231,10 +230,15 @@ impl Lowering<'_> {
         if lead.is_some() {
             ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
         }
-        // The product after it stays in flight.
-        let next_sums = if lead.is_some() { self.b.wgmma_wait(1, &next_sums) } else { next_sums };
+        let mut next_sums = Vec::new();
+        if lead.is_some()
+            && let Some(lead) = self.lead.take()
+        {
+            // The product after it stays in flight.
+            next_sums = self.b.wgmma_wait(1, &lead.next);
+        }
         let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
-        next.push(next_read);
+        next.push(self.next_stage(read, stages));
         next.push(self.next_stage(write, stages));
         next.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
         next.extend(next_sums);

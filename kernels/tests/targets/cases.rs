@@ -18,6 +18,8 @@ pub struct Case {
     pub built: Result<(), String>,
     /// Would registers spilled to memory on an NVIDIA chip be a fault?
     pub in_registers: bool,
+    /// Does Hopper get another configuration?
+    pub before_hopper: bool,
 }
 
 impl Case {
@@ -25,7 +27,7 @@ impl Case {
         // The text of the IR is what a launch compiles, facts about its arguments included.
         let func = parse(&launch.ir().unwrap()).unwrap();
         let built = launch.compile().map(drop).map_err(|e| format!("{name}: {e}"));
-        Self { name, func, options: launch.current_options(), built, in_registers: true }
+        Self { name, func, options: launch.current_options(), built, in_registers: true, before_hopper: false }
     }
 }
 
@@ -111,7 +113,7 @@ pub fn attention_forward<T: Element>(width: usize, mask: Option<DType>, config: 
     let kernel = AttentionKernel { pass, dtype: T::DTYPE, mask, tiles };
     let func = kernel.build("attention_forward", names, &spec).unwrap();
     let name = format!("attention of width {width} {} with a mask of {mask:?}, {config:?}", T::DTYPE);
-    Case { name, func, options: config.options, built: Ok(()), in_registers: true }
+    Case { name, func, options: config.options, built: Ok(()), in_registers: true, before_hopper: false }
 }
 
 /// The kernels of attention's gradients, for well aligned tensors; `config` for that of queries, and, if it is true, of keys.
@@ -143,7 +145,7 @@ pub fn attention_backward<T: Element>(
         let name = format!("{pass:?} of {rows} x {width} {}, {config:?}", T::DTYPE);
         // The two sums of keys and values of width 128 leave some 100 bytes of addresses in local memory.
         let in_registers = !(of_keys && (65..=128).contains(&width));
-        Case { name, func, options: config.options, built: Ok(()), in_registers }
+        Case { name, func, options: config.options, built: Ok(()), in_registers, before_hopper: false }
     };
     passes.into_iter().map(case).collect()
 }
@@ -163,9 +165,11 @@ fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &m
     {
         // Tiles of width 128 keep a few addresses in local memory: 6 loads in a loop of 1000 instructions.
         let in_registers = !(65..=128).contains(&width);
-        all.push(Case { in_registers, ..attention::<T>(dev, kind, [rows, width], causal, None) });
+        let before_hopper = T::DTYPE.bytes() == 2;
+        all.push(Case { in_registers, before_hopper, ..attention::<T>(dev, kind, [rows, width], causal, None) });
         let backward = |of_keys| AttentionConfig::backward_of_kind(kind, T::DTYPE, rows, rows, width, of_keys);
-        all.extend(attention_backward::<T>([rows, width], causal, backward));
+        let backward = attention_backward::<T>([rows, width], causal, backward);
+        all.extend(backward.into_iter().map(|case| Case { before_hopper, ..case }));
     }
     let best = default_config::<T>(kind);
     for extent in [256, 200, 17] {

@@ -131,7 +131,8 @@ fn simulate<T: Float + DotElement + Element + Half>([n, width]: [usize; 2], caus
     let error = largest_error(&got, &expected);
     assert!(error < T::TOLERANCE, "{}: {error}", case.name);
     assert!(report.wgmmas > 0 && report.mmas == 0, "{}: {report:?}", case.name);
-    assert_eq!(report.bank_conflicts(), 0, "{}: {report:?}", case.name);
+    // Narrow pieces are written to rows for wide ones.
+    assert!(report.bank_conflicts() == 0 || !width.is_multiple_of(8), "{}: {report:?}", case.name);
 }
 
 /// Numbers of 16 bits.
@@ -180,5 +181,8 @@ fn attention_is_right_in_the_simulator() {
             simulate::<f16>([200, width], causal, config);
         }
         simulate::<bf16>([200, 64], true, config);
+        // Rows that copies of 8 bytes fit, and rows that none fits.
+        simulate::<f16>([150, 20], true, config);
+        simulate::<f16>([150, 33], false, config);
     }
 }
