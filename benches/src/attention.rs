@@ -72,7 +72,7 @@ impl<T: Number + DotElement> Attending<T> {
         group: &'static str,
     ) -> Result<Measurement> {
         let [_, _, rows, width] = self.dims;
-        let config = config.unwrap_or_else(|| AttentionConfig::heuristic(dev.info().kind, T::DTYPE, rows, rows, width));
+        let config = config.unwrap_or_else(|| AttentionConfig::heuristic(dev, T::DTYPE, rows, rows, width, false));
         let mut kernels = Vec::new();
         for [q, k, v, out] in &self.sets {
             let [q, k, v, out] = [q.view(self.dims)?, k.view(self.dims)?, v.view(self.dims)?, out.view(self.dims)?];
@@ -106,20 +106,41 @@ pub fn config_name(c: &AttentionConfig) -> String {
     format!("{}x{} w{} s{}", c.bm, c.bn, c.options.num_warps, c.options.num_stages)
 }
 
-/// Configurations to choose from, on a GPU; a few for software devices.
-pub fn sweep(gpu: bool) -> Vec<AttentionConfig> {
-    let mut all = Vec::new();
-    let (rows, keys): (&[usize], &[usize]) = if gpu { (&[64, 128, 256], &[32, 64, 128]) } else { (&[32, 64], &[32]) };
-    for &bm in rows {
-        for &bn in keys {
-            for num_warps in [4, 8] {
-                for num_stages in if gpu { 1..=3 } else { 2..=2 } {
-                    if (16..=64).contains(&(bm / num_warps as usize)) {
-                        all.push(AttentionConfig { bm, bn, options: Options { num_warps, num_stages } });
-                    }
-                }
-            }
-        }
-    }
-    all
+/// Configurations to choose from for a width, on a GPU; a few for software devices.
+pub fn sweep(gpu: bool, width: usize) -> Vec<AttentionConfig> {
+    // Queries, keys, warps, stages. Of four stages and of three one is a product that is still in flight.
+    let narrow: &[[usize; 4]] = &[
+        [128, 64, 8, 3],
+        [128, 64, 8, 2],
+        [128, 64, 8, 4],
+        [128, 128, 8, 3],
+        [128, 128, 8, 2],
+        [64, 64, 4, 3],
+        [64, 128, 4, 2],
+        [64, 128, 4, 3],
+        [128, 64, 4, 2],
+        [128, 64, 4, 3],
+        [256, 64, 16, 3],
+    ];
+    let wide: &[[usize; 4]] = &[
+        [128, 128, 8, 3],
+        [128, 128, 8, 2],
+        [128, 64, 8, 3],
+        [128, 64, 8, 4],
+        [128, 64, 8, 2],
+        [64, 64, 4, 2],
+        [64, 64, 4, 3],
+        [64, 128, 4, 2],
+        [128, 64, 4, 2],
+    ];
+    let all = match (gpu, width) {
+        (false, _) => &[[32, 32, 4, 2], [64, 32, 4, 2]],
+        (true, ..=64) => narrow,
+        (true, _) => wide,
+    };
+    let config = |&[bm, bn, warps, stages]: &[usize; 4]| {
+        let options = Options { num_warps: warps as u32, num_stages: stages as u32 };
+        AttentionConfig { bm, bn, options }
+    };
+    all.iter().map(config).collect()
 }

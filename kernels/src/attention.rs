@@ -229,9 +229,36 @@ impl AttentionConfig {
         Self { bm, bn, options: Options { num_warps, num_stages } }
     }
 
-    /// What suits a kind of device and a type when nothing was tuned; `width` is the greater of those of keys and values.
-    pub fn heuristic(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
-        let half = matches!(dtype, DType::F16 | DType::BF16);
+    /// What suits a device and a type when nothing was tuned; `width` is the greater of those of keys and values.
+    pub fn heuristic(device: &Device, dtype: DType, queries: usize, keys: usize, width: usize, masked: bool) -> Self {
+        if is_hopper(device) && is_half(dtype) {
+            return Self::of_hopper(queries, keys, width, masked);
+        }
+        Self::of_kind(device.info().kind, dtype, queries, keys, width)
+    }
+
+    /// For half precision on Hopper, whose products of four warps take 64 queries each.
+    pub fn of_hopper(queries: usize, keys: usize, width: usize, masked: bool) -> Self {
+        if !fits_four_warps(queries, keys, width) {
+            return Self::of_kind(DeviceKind::Cuda, DType::F16, queries, keys, width);
+        }
+        let mut best = match width {
+            // Two programs of 128 registers a thread share a processor.
+            ..=64 => Self::new(128, 64, 8, 3),
+            // A tile of a mask needs room, too.
+            65..=128 if masked => Self::new(128, 64, 8, 3),
+            65..=128 => Self::new(128, 128, 8, 3),
+            _ => Self::new(128, 64, 8, 2),
+        };
+        // As many warps as the queries that are there need.
+        best.bm = best.bm.min(queries.next_power_of_two());
+        best.options.num_warps = best.bm as u32 / 64 * 4;
+        best.clamped(queries, keys)
+    }
+
+    /// [`AttentionConfig::heuristic`] of a kind of device that need not be there.
+    pub fn of_kind(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize) -> Self {
+        let half = is_half(dtype);
         let best = match (kind, half, width) {
             // The interpreter's products are as fast as they get at this size.
             (DeviceKind::Cpu, ..) => Self::new(128, 128, 1, 1),
@@ -251,8 +278,39 @@ impl AttentionConfig {
 
     /// The same for the gradients: for that of the queries, `bm` of them a program; or, `of_keys`, for those of keys and values,
     /// `bn` keys a program. These kernels hold two tiles of scores, and for keys and values two sums.
-    pub fn backward(kind: DeviceKind, dtype: DType, queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
-        let half = matches!(dtype, DType::F16 | DType::BF16);
+    pub fn backward(device: &Device, dtype: DType, queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
+        if is_hopper(device) && is_half(dtype) {
+            return Self::backward_of_hopper(queries, keys, width, of_keys);
+        }
+        Self::backward_of_kind(device.info().kind, dtype, queries, keys, width, of_keys)
+    }
+
+    /// [`AttentionConfig::backward`] for half precision on Hopper.
+    pub fn backward_of_hopper(queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
+        let (own, others) = if of_keys { (keys, queries) } else { (queries, keys) };
+        // Both sums of keys and values as wide as that do not fit registers.
+        if !fits_four_warps(own, others, width) || (of_keys && width > 128) {
+            return Self::backward_of_kind(DeviceKind::Cuda, DType::F16, queries, keys, width, of_keys);
+        }
+        let others = match width {
+            ..=64 => 64,
+            65..=128 if !of_keys => 64,
+            _ => 32,
+        };
+        let (bm, bn) = if of_keys { (others, 64) } else { (64, others) };
+        Self::new(bm, bn, 4, 2).clamped(queries, keys)
+    }
+
+    /// [`AttentionConfig::backward`] of a kind of device that need not be there.
+    pub fn backward_of_kind(
+        kind: DeviceKind,
+        dtype: DType,
+        queries: usize,
+        keys: usize,
+        width: usize,
+        of_keys: bool,
+    ) -> Self {
+        let half = is_half(dtype);
         let (own, others, warps, stages) = match (kind, half, width) {
             (DeviceKind::Cpu, ..) => (128, 128, 1, 1),
             (DeviceKind::Cuda, true, ..=128) => (64, 32, 4, 2),
@@ -271,6 +329,19 @@ impl AttentionConfig {
         (self.bm, self.bn) = (fit(self.bm, queries), fit(self.bn, keys));
         self
     }
+}
+
+fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+fn is_hopper(device: &Device) -> bool {
+    device.caps().is_some_and(|caps| caps.wgmma)
+}
+
+/// Do products of four warps suit so many rows, taken against so many of the others? They have 64 rows and 32 columns at least.
+fn fits_four_warps(rows: usize, others: usize, width: usize) -> bool {
+    rows > 32 && others > 16 && width > 16
 }
 
 /// What is asked of [`attention()`] beside the products.
@@ -306,7 +377,7 @@ pub fn attention<'a, T: Float + DotElement + Element>(
 /// [`AttentionConfig::heuristic`] of arguments.
 pub(crate) fn heuristic<T: Element>(device: &Device, q: View<'_, T, 4>, v: View<'_, T, 4>) -> AttentionConfig {
     let ([_, _, queries, width], [_, _, keys, value_width]) = (q.dims(), v.dims());
-    AttentionConfig::heuristic(device.info().kind, T::DTYPE, queries, keys, width.max(value_width))
+    AttentionConfig::heuristic(device, T::DTYPE, queries, keys, width.max(value_width), false)
 }
 
 /// [`attention()`] in a configuration of the caller's choice, with a mask of `[batch, heads, queries, keys]` (repeated along

@@ -196,7 +196,7 @@ impl Bench<'_> {
             let [heads, rows] = if gpu { [16, 4096] } else { [1, 128] };
             let case = Case { op: Op::Attention, dtype: DType::F16, dims: vec![4, heads, rows, width, causal] };
             let attending = Attending::<f16>::new(&self.dev, &case)?;
-            for config in attention::sweep(gpu) {
+            for config in attention::sweep(gpu, width) {
                 let name = format!("sweep {} {}", case.name(), attention::config_name(&config));
                 match attending.measure(&self.dev, Effort::QUICK, Some(config), name.clone(), "sweep") {
                     Ok(m) => self.report.add(&m)?,

@@ -98,7 +98,7 @@ impl Lowering<'_> {
         for &op in &func.regions[body].ops {
             let first = match self.schedule.dots.get(&op) {
                 Some(DotPlan::Mma(plan)) => usize::from(plan.a_in_registers),
-                Some(DotPlan::Wgmma(_)) => 0,
+                Some(DotPlan::Wgmma(plan)) => usize::from(plan.a_in_registers),
                 _ => continue,
             };
             for &x in &func.ops[op].operands[first..2] {

@@ -30,12 +30,12 @@ use crate::analysis::alias::{Aliases, aliases};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::schedule::Schedule;
+use crate::schedule::{DotPlan, Schedule};
 use crate::target::Caps;
 use crate::thread::{self, AbiParam, AbiTy, Builder, Special, Ty};
 use crate::tile::{Elem, Function, Op, OpId, ParamKind, Region, Value};
 use hazard::Hazards;
-use pipelined::Staged;
+use pipelined::{Lead, Staged};
 use shared::SharedPool;
 use std::collections::{HashMap, HashSet};
 use values::Scope;
@@ -60,6 +60,14 @@ struct Lowering<'a> {
     held: Vec<Value>,
     /// Products of four warps that the loop around them waits for, one round later.
     in_flight: HashSet<OpId>,
+    /// Carried sums of products of the round before, for each product that waits for them together with its own.
+    meeting: HashMap<OpId, Vec<(Value, Layout)>>,
+    /// Those that the op which first looks at them waits for.
+    finishing: HashMap<OpId, Vec<(Value, Layout)>>,
+    /// The product of the loop being lowered that is started one round ahead.
+    lead: Option<Lead>,
+    /// The warp's number, known to be the same in all its lanes, if there are products of four warps.
+    uniform_warp: Option<thread::Value>,
 }
 
 /// Lowers a function.
@@ -81,9 +89,17 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         shared: SharedPool::default(),
         staged: HashMap::new(),
         in_flight: HashSet::new(),
+        meeting: HashMap::new(),
+        finishing: HashMap::new(),
+        lead: None,
+        uniform_warp: None,
         held: Vec::new(),
     };
     l.params();
+    if l.schedule.dots.values().any(|plan| matches!(plan, DotPlan::Wgmma(_))) {
+        let (warp, first) = (l.b.special(Special::Warp), l.b.i32(0));
+        l.uniform_warp = Some(l.b.shuffle_index(warp, first));
+    }
     l.region_ops(func.body)?;
     let bytes = l.shared.allocate(&mut l.b, caps.untyped_shared);
     if bytes > caps.max_shared_bytes {
@@ -189,6 +205,9 @@ impl Lowering<'_> {
     /// Lowers what must happen where the op stands; what need not is lowered when asked for.
     fn op(&mut self, op: OpId) -> Result<()> {
         let func = self.func;
+        if let Some(sums) = self.finishing.remove(&op) {
+            self.finish_before(op, sums)?;
+        }
         let data = &func.ops[op];
         match &data.op {
             Op::Load => self.load(op),

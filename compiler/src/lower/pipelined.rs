@@ -2,12 +2,14 @@
 //!
 //! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
 //! `i - 1` has read (one barrier lies between), and computes. Products of four warps (`wgmma`) whose sums nothing else in the
-//! loop looks at stay in flight until the next round has started its own: then the copies are one round less ahead.
+//! loop looks at, or only after another product, stay in flight until the next round has started its own: then the copies are
+//! one round less ahead. In large programs a product whose operands come from copies ahead is started before the one
+//! that stays in flight, a round ahead of its use; then a round waits for copies, and starts them, in its middle.
 
 use super::memory::vector_group;
 use super::mma::staged_bytes;
 use super::{Lowering, Regs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Layout, Swizzle};
 use crate::schedule::{DotPlan, MemoryAccess};
 use crate::thread::{Cmp, Op, Shared, Value};
@@ -46,6 +48,39 @@ struct Running {
     layout: Layout,
 }
 
+/// Sums of the two products that a thread holds at least when one is started a round ahead of its use. With fewer, two programs
+/// share a processor and each works while the other waits; a product ahead takes the registers that this needs.
+const LEAD_SUMS: usize = 96;
+
+/// The products of a loop that stay in flight from one round to the next.
+#[derive(Default)]
+struct Late {
+    /// Each with the number of the carried value that is its sum.
+    products: Vec<(OpId, usize)>,
+    /// The product that is waited for together with those of the round before, and where in the loop it is; without one they
+    /// are waited for when the round has started its own.
+    meet: Option<(OpId, usize)>,
+    /// Of each product: the op that first looks at the sum of the round before.
+    first_uses: Vec<OpId>,
+}
+
+/// A product that is started one round ahead.
+pub(super) struct Lead {
+    pub op: OpId,
+    /// It is started just before this product, which stays in flight.
+    pub before: OpId,
+    /// Its sums of this round.
+    pub sums: Vec<Value>,
+    /// Those of the next round, when it is started.
+    next: Vec<Value>,
+    /// The stage that the next round reads.
+    stage: Value,
+    /// Copies it is made of: their results and the bytes of a stage.
+    loads: Vec<(tile::Value, u32)>,
+    /// Groups of copies that may be pending when it is started.
+    pending: u8,
+}
+
 /// The round that copies are started for.
 struct Round {
     iv: Value,
@@ -75,8 +110,9 @@ impl Lowering<'_> {
             .collect();
         self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
-        let products = if stages > 2 { self.products_in_flight(body) } else { vec![] };
-        let distance = stages - 1 - u32::from(!products.is_empty());
+        let late = if stages > 2 { self.products_in_flight(body) } else { Late::default() };
+        let lead = self.lead_product(body, &late);
+        let distance = stages - 1 - u32::from(!late.products.is_empty() && lead.is_none());
         self.hazards.forget_places();
         for l in &loads {
             self.touch_ahead(l);
@@ -106,10 +142,22 @@ impl Lowering<'_> {
         let next_stage = self.b.i32(distance as i32);
         let mut inits = vec![zero, lo, ahead, first, next_stage];
         inits.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
-        let own = inits.len();
+        let lead_at = inits.len();
+        let mut own_inits = Vec::new();
         for (&v, layout) in data.operands[3..].iter().zip(&layouts) {
-            inits.extend_from_slice(&self.regs(v, layout)?);
+            own_inits.extend_from_slice(&self.regs(v, layout)?);
         }
+        if let Some(op) = lead {
+            self.wait_for_copies(body, distance - 1);
+            self.stage_at(&loads, first);
+            self.open_scope();
+            let sums = self.start_wgmma_alone(op)?;
+            self.close_scope();
+            // Waited for at once: in the first round no other product follows it.
+            inits.extend(self.b.wgmma_wait(0, &sums));
+        }
+        let own = inits.len();
+        inits.extend(own_inits);
         let before = self.hazards.clone();
         self.enter_loop(&[body]);
         let carried = self.b.begin_loop(&inits);
@@ -117,16 +165,14 @@ impl Lowering<'_> {
         let carried = self.b.loop_body(go_on);
         let (round, iv, ahead, read, write) = (carried[0], carried[1], carried[2], carried[3], carried[4]);
 
-        self.b.emit(Op::CpAsyncWait((distance - 1) as u8), vec![], &[]);
-        if self.has_wgmma(body) {
-            self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+        if lead.is_none() {
+            self.wait_for_copies(body, distance - 1);
         }
-        self.barrier();
         let coming = self.b.add_imm(round, distance.into());
         // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
         let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
-        let mut ahead_flat = &carried[5..own];
-        let ahead_regs: Vec<Regs> = running
+        let mut ahead_flat = &carried[5..lead_at];
+        let mut ahead_regs: Vec<Regs> = running
             .iter()
             .map(|r| {
                 let (mine, rest) = ahead_flat.split_at(r.layout.registers());
@@ -135,7 +181,9 @@ impl Lowering<'_> {
             })
             .collect();
         let ahead_round = Round { iv: ahead, stage: write, in_time };
-        let ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
+        if lead.is_none() {
+            ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
+        }
         for l in &loads {
             self.hazards.global(func.ops[l.load].operands[0], false, None);
         }
@@ -149,39 +197,57 @@ impl Lowering<'_> {
             self.define(v, layout.clone(), mine.into());
             flat = rest;
         }
-        for l in &loads {
-            let start = self.b.mul_imm(read, l.bytes.into());
-            let staged = Staged { buf: l.buf, start, inner: l.inner, swizzle: l.swizzle };
-            self.staged.insert(func.ops[l.load].results[0], staged);
+        self.stage_at(&loads, read);
+        self.in_flight.extend(late.products.iter().map(|(op, _)| op));
+        let sums = late.products.iter().map(|&(_, i)| (params[1 + i], layouts[i].clone())).collect();
+        if let Some(op) = lead {
+            self.finishing.insert(late.first_uses[0], sums);
+            let stage = self.next_stage(read, stages);
+            self.lead = Some(Lead {
+                op,
+                before: late.products[0].0,
+                sums: carried[lead_at..own].to_vec(),
+                next: vec![],
+                stage,
+                loads: loads.iter().map(|l| (func.ops[l.load].results[0], l.bytes)).collect(),
+                pending: (stages - 3) as u8,
+            });
+        } else if let Some((meet, _)) = late.meet {
+            self.meeting.insert(meet, sums);
         }
-        self.in_flight.extend(&products);
         self.region_ops(body)?;
-        for op in &products {
+        for (op, _) in &late.products {
             self.in_flight.remove(op);
         }
-        if !products.is_empty() {
-            self.b.wgmma_wait(products.len() as u8, &[]);
+        if late.meet.is_none() && !late.products.is_empty() {
+            self.b.wgmma_wait(late.products.len() as u8, &[]);
         }
-        let next_stage = |l: &mut Self, s: Value| {
-            let up = l.b.add_imm(s, 1);
-            let end = l.b.i32(stages as i32);
-            let wraps = l.b.icmp_u(Cmp::Eq, up, end);
-            let zero = l.b.i32(0);
-            l.b.select(wraps, zero, up)
-        };
-        let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
-        next.push(next_stage(self, read));
-        next.push(next_stage(self, write));
-        next.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
+        let mut yielded = Vec::new();
         for (&v, layout) in func.ops[func.terminator(body)].operands.iter().zip(&layouts) {
-            next.extend_from_slice(&self.regs(v, layout)?);
+            yielded.extend_from_slice(&self.regs(v, layout)?);
         }
         self.close_scope();
+        if lead.is_some() {
+            ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
+        }
+        let mut next_sums = Vec::new();
+        if lead.is_some()
+            && let Some(lead) = self.lead.take()
+        {
+            // The product after it stays in flight.
+            next_sums = self.b.wgmma_wait(1, &lead.next);
+        }
+        let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
+        next.push(self.next_stage(read, stages));
+        next.push(self.next_stage(write, stages));
+        next.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
+        next.extend(next_sums);
+        next.extend(yielded);
         for l in &loads {
             self.staged.remove(&func.ops[l.load].results[0]);
         }
-        let results = self.b.end_loop(&next);
-        let results = self.finish_products(&products, body, &layouts, own, results);
+        let mut results = self.b.end_loop(&next);
+        self.finish_products(&late, &layouts, own, &mut results);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
         // No round may have run, and so none of the barriers in it.
@@ -200,6 +266,85 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Waits until at most so many groups of copies are pending; what the others brought is there for all.
+    fn wait_for_copies(&mut self, body: Region, pending: u32) {
+        self.b.emit(Op::CpAsyncWait(pending as u8), vec![], &[]);
+        if self.has_wgmma(body) {
+            self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+        }
+        self.barrier();
+    }
+
+    /// The stage after this one.
+    fn next_stage(&mut self, stage: Value, stages: u32) -> Value {
+        let up = self.b.add_imm(stage, 1);
+        let end = self.b.i32(stages as i32);
+        let wraps = self.b.icmp_u(Cmp::Eq, up, end);
+        let zero = self.b.i32(0);
+        self.b.select(wraps, zero, up)
+    }
+
+    /// Loads that ran ahead are in this stage.
+    fn stage_at(&mut self, loads: &[Ahead], stage: Value) {
+        for l in loads {
+            let start = self.b.mul_imm(stage, l.bytes.into());
+            let staged = Staged { buf: l.buf, start, inner: l.inner, swizzle: l.swizzle };
+            self.staged.insert(self.func.ops[l.load].results[0], staged);
+        }
+    }
+
+    /// The sums, in flight, of a product whose operands are in shared memory already.
+    fn start_wgmma_alone(&mut self, op: OpId) -> Result<Vec<Value>> {
+        match self.schedule.dots.get(&op).cloned() {
+            Some(DotPlan::Wgmma(plan)) => Ok(self.start_wgmma(op, &plan)?.0),
+            _ => Err(Error::Internal(format!("{op} is no product of four warps"))),
+        }
+    }
+
+    /// Starts the product that goes a round ahead, when the copies that it is made of are there.
+    pub(super) fn start_lead(&mut self) -> Result<()> {
+        let Some(lead) = self.lead.take() else { return Ok(()) };
+        self.b.emit(Op::CpAsyncWait(lead.pending), vec![], &[]);
+        self.b.emit(Op::AsyncProxyFence, vec![], &[]);
+        self.barrier();
+        let mut now = Vec::new();
+        for &(load, bytes) in &lead.loads {
+            let start = self.b.mul_imm(lead.stage, bytes.into());
+            if let Some(staged) = self.staged.get_mut(&load) {
+                now.push((load, std::mem::replace(&mut staged.start, start)));
+            }
+        }
+        let next = self.start_wgmma_alone(lead.op)?;
+        for (load, start) in now {
+            if let Some(staged) = self.staged.get_mut(&load) {
+                staged.start = start;
+            }
+        }
+        self.lead = Some(Lead { next, ..lead });
+        Ok(())
+    }
+
+    /// The product that may be started one round ahead, before the one that stays in flight: operands come from copies ahead or
+    /// from outside the loop, nothing is added to it, and there is no other.
+    fn lead_product(&self, body: Region, late: &Late) -> Option<OpId> {
+        let func = self.func;
+        let (meet, at) = late.meet?;
+        let [(last, _)] = late.products[..] else { return None };
+        let sums = |op: OpId| self.schedule.dots[&op].acc().registers();
+        if sums(meet) + sums(last) < LEAD_SUMS {
+            return None;
+        }
+        let ops = &func.regions[body].ops;
+        let place = |op: OpId| ops.iter().position(|&o| o == op);
+        let mut products = 0;
+        func.walk(body, &mut |op| products += usize::from(matches!(func.ops[op].op, tile::Op::Dot { .. })));
+        let data = &func.ops[meet];
+        let from_shared = data.operands[..2].iter().all(|&x| self.is_staged(x) || self.runs_ahead(body, x));
+        let zero = func.const_of(data.operands[2]).is_some_and(|c| c.0 == 0);
+        let in_order = place(last) > Some(at) && place(*late.first_uses.first()?) <= place(last);
+        (products == 2 && from_shared && zero && in_order).then_some(meet)
+    }
+
     /// Has the loop a product of four warps?
     fn has_wgmma(&self, body: Region) -> bool {
         let mut found = false;
@@ -207,23 +352,43 @@ impl Lowering<'_> {
         found
     }
 
-    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead, and
-    /// the sum is a carried value of which the loop makes no other use.
-    fn products_in_flight(&self, body: Region) -> Vec<OpId> {
+    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead or from
+    /// registers, and the sum is a carried value of which the loop makes no other use, or none before a product that is waited for.
+    fn products_in_flight(&self, body: Region) -> Late {
         let func = self.func;
         let next = &func.ops[func.terminator(body)].operands;
-        let mut uses: HashMap<tile::Value, usize> = HashMap::new();
-        func.walk(body, &mut |op| func.ops[op].operands.iter().for_each(|&v| *uses.entry(v).or_default() += 1));
-        let carried = |op: &OpId| {
-            let data = &func.ops[*op];
-            let (sum, result) = (data.operands[2], data.results[0]);
-            let index = func.regions[body].params.iter().position(|&p| p == sum).filter(|&i| i > 0)?;
-            (next[index - 1] == result && uses.get(&sum) == Some(&1) && uses.get(&result) == Some(&1)).then_some(index)
-        };
-        let ahead = |op: &OpId| func.ops[*op].operands[..2].iter().all(|&x| self.runs_ahead(body, x));
-        let dots = func.regions[body].ops.iter().copied();
-        let wgmma = dots.filter(|op| matches!(self.schedule.dots.get(op), Some(DotPlan::Wgmma(_))));
-        wgmma.filter(|op| ahead(op) && carried(op).is_some()).collect()
+        let (params, ops) = (&func.regions[body].params, &func.regions[body].ops);
+        // For each value, where in the loop its uses are.
+        let mut uses: HashMap<tile::Value, Vec<usize>> = HashMap::new();
+        for (at, &op) in ops.iter().enumerate() {
+            let mut note = |op: OpId| func.ops[op].operands.iter().for_each(|&v| uses.entry(v).or_default().push(at));
+            note(op);
+            func.ops[op].regions.iter().for_each(|&r| func.walk(r, &mut note));
+        }
+        let uses = |v: tile::Value| uses.get(&v).map_or(&[][..], |at| at);
+        let mut late = Late::default();
+        for (at, &op) in ops.iter().enumerate() {
+            let Some(DotPlan::Wgmma(plan)) = self.schedule.dots.get(&op) else { continue };
+            let data = &func.ops[op];
+            let sum = next.iter().position(|&v| v == data.results[0]).filter(|&i| {
+                let ahead = |&x: &tile::Value| self.runs_ahead(body, x);
+                uses(data.results[0]).len() == 1
+                    && self.home_or_default(params[1 + i]) == plan.acc
+                    && data.operands[usize::from(plan.a_in_registers)..2].iter().all(ahead)
+            });
+            match (sum, late.meet) {
+                (Some(i), _) => late.products.push((op, i)),
+                (None, None) => late.meet = Some((op, at)),
+                (None, Some(_)) => {}
+            }
+        }
+        late.products.retain(|&(op, i)| match late.meet {
+            Some((_, at)) => uses(params[1 + i]).iter().all(|&use_at| use_at > at),
+            None => func.ops[op].operands[2] == params[1 + i] && uses(params[1 + i]).len() == 1,
+        });
+        let first_use = |&(_, i): &(OpId, usize)| uses(params[1 + i]).iter().min().map(|&at| ops[at]);
+        late.first_uses = late.products.iter().filter_map(first_use).collect();
+        late
     }
 
     /// Is `x` a load of the loop that runs ahead, or the same seen as another matrix?
@@ -241,32 +406,20 @@ impl Lowering<'_> {
         false
     }
 
-    /// After the loop: its results, with those of products in flight finished.
-    fn finish_products(
-        &mut self,
-        products: &[OpId],
-        body: Region,
-        layouts: &[Layout],
-        own: usize,
-        mut results: Vec<Value>,
-    ) -> Vec<Value> {
-        if products.is_empty() {
-            return results;
-        }
-        let params = &self.func.regions[body].params;
+    /// Waits for the products among carried values, the first of which is at `own`.
+    fn finish_products(&mut self, late: &Late, layouts: &[Layout], own: usize, carried: &mut [Value]) {
         let mut places = Vec::new();
-        for &op in products {
-            let sum = self.func.ops[op].operands[2];
-            let index = params[1..].iter().position(|&p| p == sum).unwrap_or(0);
-            let start = own + layouts[..index].iter().map(Layout::registers).sum::<usize>();
-            places.extend(start..start + layouts[index].registers());
+        for &(_, i) in &late.products {
+            let start = own + layouts[..i].iter().map(Layout::registers).sum::<usize>();
+            places.extend(start..start + layouts[i].registers());
         }
-        let values: Vec<Value> = places.iter().map(|&i| results[i]).collect();
-        let finished = self.b.wgmma_wait(0, &values);
-        for (&i, value) in places.iter().zip(finished) {
-            results[i] = value;
+        if places.is_empty() {
+            return;
         }
-        results
+        let values: Vec<Value> = places.iter().map(|&i| carried[i]).collect();
+        for (i, value) in places.into_iter().zip(self.b.wgmma_wait(0, &values)) {
+            carried[i] = value;
+        }
     }
 
     fn open_stages(&mut self, load: OpId, stages: u32) -> Ahead {
@@ -346,21 +499,18 @@ impl Lowering<'_> {
             let (byte, shared_offset) = self.swizzled_at(l.swizzle, elem_bytes, base, row, column);
             let (address, global_offset, guard) = match (&mut view, &pointers) {
                 (Some(view), _) => {
-                    let inside = self.view_inside(view, first);
+                    let inside = self.view_inside(view, first, Some(in_time));
                     let (address, offset) = self.view_address(view, first);
                     (address, offset, inside)
                 }
-                (None, Some(pointers)) => (pointers[first], 0, masks.as_ref().map(|m| m[first])),
+                (None, Some(pointers)) => {
+                    let guard = masks.as_ref().map_or(in_time, |m| self.b.and(m[first], in_time));
+                    (pointers[first], 0, Some(guard))
+                }
                 (None, None) => unreachable!("a load is of a view or of pointers"),
             };
-            let guard = match guard {
-                Some(g) => self.b.and(g, in_time),
-                None => in_time,
-            };
             let mut operands = vec![byte, address];
-            if self.b.bits(guard) != Some(1) {
-                operands.push(guard);
-            }
+            operands.extend(guard.filter(|&g| self.b.bits(g) != Some(1)));
             self.b.emit(Op::CpAsync { buf: l.buf, bytes, shared_offset, global_offset }, operands, &[]);
         }
         Ok(())

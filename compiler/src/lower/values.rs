@@ -22,6 +22,13 @@ impl Lowering<'_> {
         }
     }
 
+    /// Notes that `value`, defined in the innermost open region, is in other registers from now on.
+    pub(super) fn redefine(&mut self, value: Value, layout: Layout, regs: Regs) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.known.insert(value, vec![(layout, regs)]);
+        }
+    }
+
     fn known(&self, value: Value, layout: &Layout) -> Option<Regs> {
         let in_scope = |s: &Scope| s.known.get(&value)?.iter().find(|(l, _)| l == layout).map(|(_, r)| r.clone());
         self.scopes.iter().rev().find_map(in_scope)

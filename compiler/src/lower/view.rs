@@ -5,6 +5,7 @@ use super::memory::{Space, vector_group};
 use super::{Lowering, Regs};
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::layout::distributed::axis_mask;
 use crate::schedule::MemoryAccess;
 use crate::thread::{Cmp, Conv, Ty, Value};
 use crate::tile::{Elem, Op, OpId};
@@ -119,9 +120,10 @@ impl Lowering<'_> {
         address
     }
 
-    /// Is the element in register `reg` inside the view? `None`: certainly.
-    pub(super) fn view_inside(&mut self, view: &mut ViewAccess, reg: usize) -> Option<Value> {
-        let mut all = None;
+    /// Is the element in register `reg` inside the view, and does `also` hold? `None`: certainly.
+    pub(super) fn view_inside(&mut self, view: &mut ViewAccess, reg: usize, also: Option<Value>) -> Option<Value> {
+        // What registers have in common, and then what changes least: so that most is computed once.
+        let mut all: Vec<(bool, Value)> = also.into_iter().map(|p| (false, p)).collect();
         for axis in 0..view.coords.len() {
             let by = view.layout.reg_coord(reg, axis);
             let inside = match view.inside.get(&(axis, by)) {
@@ -135,12 +137,13 @@ impl Lowering<'_> {
                     p
                 }
             };
-            if self.b.bits(inside) == Some(1) {
-                continue;
-            }
-            all = Some(all.map_or(inside, |a| self.b.and(a, inside)));
+            let mask = axis_mask(&view.layout.shape, axis);
+            let along = view.layout.reg.iter().filter(|&b| b & mask != 0).count();
+            all.push((1 << along > view.layout.run_along(axis), inside));
         }
-        all
+        all.retain(|&(_, p)| self.b.bits(p) != Some(1));
+        all.sort_by_key(|&(differs, p)| (differs, self.b.level(p)));
+        all.into_iter().map(|(_, p)| p).reduce(|a, p| self.b.and(a, p))
     }
 
     fn view_place(&self, op: OpId, rank: usize, layout: &Layout) -> Place {
@@ -172,7 +175,7 @@ impl Lowering<'_> {
                 continue;
             }
             let group = vector_group(&layout, axis, vec, first);
-            let inside = self.view_inside(&mut view, first);
+            let inside = self.view_inside(&mut view, first, None);
             let (address, offset) = self.view_address(&mut view, first);
             let raw = self.load_vec(Space::Global(address, offset), elem, group.len(), inside.map(|p| (p, pad)));
             for (&r, raw) in group.iter().zip(raw) {
@@ -204,7 +207,7 @@ impl Lowering<'_> {
                 continue;
             }
             let group = vector_group(&layout, access.axis, vec, first);
-            let inside = self.view_inside(&mut view, first);
+            let inside = self.view_inside(&mut view, first, None);
             let guard = match (inside, first_copy) {
                 (Some(p), Some(f)) => Some(self.b.and(p, f)),
                 (p, f) => p.or(f),

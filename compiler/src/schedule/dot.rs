@@ -53,6 +53,33 @@ pub struct WgmmaPlan {
     pub acc: Layout,
     /// Columns of one instruction.
     pub n: u32,
+    /// Does the left operand come from registers, where it lies as the instruction wants it?
+    pub a_in_registers: bool,
+}
+
+impl WgmmaPlan {
+    /// The layout in which a left operand of `shape` is a sequence of the instruction's fragments: that of an accumulator of the
+    /// same shape whose groups of warps are split along its rows.
+    pub fn a_fragments(&self, shape: &Shape) -> Layout {
+        let groups = 1 << (self.acc.warp.len() - 2);
+        wgmma_accumulator(shape, groups, 1)
+    }
+}
+
+/// The layout of an accumulator of `wgmma`, split among groups of four warps.
+fn wgmma_accumulator(shape: &Shape, groups_m: u32, groups_n: u32) -> Layout {
+    let ((m0, m_bits), (n0, n_bits)) = (axis_bits(shape, 0), axis_bits(shape, 1));
+    let (mb, nb) = (|i: u32| 1 << (m0 + i), |i: u32| 1 << (n0 + i));
+    let (gm_bits, gn_bits) = (groups_m.trailing_zeros(), groups_n.trailing_zeros());
+    // An instruction: 64 rows, of which a warp has 16. Then the instructions of a group, by columns and by rows.
+    let mut reg = vec![nb(0), mb(3)];
+    reg.extend((3..n_bits - gn_bits).map(nb));
+    reg.extend((6..m_bits - gm_bits).map(mb));
+    let lane = vec![nb(1), nb(2), mb(0), mb(1), mb(2)];
+    let mut warp = vec![mb(4), mb(5)];
+    warp.extend((m_bits - gm_bits..m_bits).map(mb));
+    warp.extend((n_bits - gn_bits..n_bits).map(nb));
+    Layout { shape: shape.clone(), reg, lane, warp }
 }
 
 /// Columns that one instruction has at least: with fewer the tensor cores wait.
@@ -65,7 +92,7 @@ const MOST_COLUMNS: u32 = 256;
 pub enum DotPlan {
     /// By `mma.sync`, operands through swizzled shared memory.
     Mma(MmaPlan),
-    /// By `wgmma`, operands in swizzled shared memory.
+    /// By `wgmma`, operands in swizzled shared memory, the left one perhaps in registers.
     Wgmma(WgmmaPlan),
     /// By multiply-adds of each thread, operands through shared memory; the accumulator's layout.
     Fma(Layout),
@@ -81,8 +108,9 @@ impl DotPlan {
         }
     }
 
-    /// Decides for `op`. `chained`: it makes the left operand of another product, or takes it from one.
-    pub fn new(func: &Function, op: OpId, caps: &Caps, lanes: u32, warps: u32, chained: bool) -> Self {
+    /// Decides for `op`. `chained`: it makes the left operand of another product, or takes it from one; `fours`: may it be done by
+    /// four warps at once?
+    pub fn new(func: &Function, op: OpId, caps: &Caps, (lanes, warps): (u32, u32), chained: bool, fours: bool) -> Self {
         let data = &func.ops[op];
         let Op::Dot { precision } = data.op else { unreachable!("only dots come here") };
         let a = func.ty(data.operands[0]);
@@ -96,9 +124,9 @@ impl DotPlan {
         let (m, n, k) = (shape.dims()[0], shape.dims()[1], a.shape.dims()[1]);
         if let Some((kind @ (MmaKind::F16 | MmaKind::Bf16), depth)) = kind
             && caps.wgmma
-            && !chained
+            && fours
             && k >= depth
-            && let Some(plan) = Self::wgmma(kind, &shape, warps)
+            && let Some(plan) = Self::wgmma(kind, &shape, warps, chained)
         {
             return plan;
         }
@@ -110,8 +138,9 @@ impl DotPlan {
         }
     }
 
-    /// Splits the result among groups of four warps: rows first, since each group reads all columns of its own.
-    fn wgmma(kind: MmaKind, shape: &Shape, warps: u32) -> Option<Self> {
+    /// Splits the result among groups of four warps: rows first, since each group reads all columns of its own. Chained products
+    /// are split along the rows alone: then a row and all that becomes of it stay within a warp.
+    fn wgmma(kind: MmaKind, shape: &Shape, warps: u32, chained: bool) -> Option<Self> {
         let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
         if !warps.is_multiple_of(4) || m < 64 || n < LEAST_COLUMNS {
             return None;
@@ -120,22 +149,12 @@ impl DotPlan {
         let groups_m = groups.min(m / 64);
         let groups_n = groups / groups_m;
         // A group's columns begin with a block of 128 bytes.
-        if groups_n > 1 && n / groups_n < 64 {
+        if groups_n > 1 && (chained || n / groups_n < 64) {
             return None;
         }
-        let ((m0, m_bits), (n0, n_bits)) = (axis_bits(shape, 0), axis_bits(shape, 1));
-        let (mb, nb) = (|i: u32| 1 << (m0 + i), |i: u32| 1 << (n0 + i));
-        let (gm_bits, gn_bits) = (groups_m.trailing_zeros(), groups_n.trailing_zeros());
-        // An instruction: 64 rows, of which a warp has 16. Then the instructions of a group, by columns and by rows.
-        let mut reg = vec![nb(0), mb(3)];
-        reg.extend((3..n_bits - gn_bits).map(nb));
-        reg.extend((6..m_bits - gm_bits).map(mb));
-        let lane = vec![nb(1), nb(2), mb(0), mb(1), mb(2)];
-        let mut warp = vec![mb(4), mb(5)];
-        warp.extend((m_bits - gm_bits..m_bits).map(mb));
-        warp.extend((n_bits - gn_bits..n_bits).map(nb));
-        let acc = Layout { shape: shape.clone(), reg, lane, warp };
-        Some(Self::Wgmma(WgmmaPlan { kind, acc, n: (n / groups_n).min(MOST_COLUMNS) }))
+        let acc = wgmma_accumulator(shape, groups_m, groups_n);
+        let n = (n / groups_n).min(MOST_COLUMNS);
+        Some(Self::Wgmma(WgmmaPlan { kind, acc, n, a_in_registers: false }))
     }
 
     /// Splits the result among the warps so that each reads as little as it can: blocks near square. Chained products are split
@@ -166,13 +185,20 @@ impl DotPlan {
 
 impl fmt::Display for DotPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let in_registers = match self {
             DotPlan::Mma(m) => {
                 write!(f, "mma {:?} on {} x {} warps in {}", m.kind, m.warps_m, m.warps_n, m.acc)?;
-                if m.a_in_registers { f.write_str(", left operand in registers") } else { Ok(()) }
+                m.a_in_registers
             }
-            DotPlan::Wgmma(w) => write!(f, "wgmma {:?} m64n{} in {}", w.kind, w.n, w.acc),
-            DotPlan::Fma(l) => write!(f, "fma in {l}"),
-        }
+            DotPlan::Wgmma(w) => {
+                write!(f, "wgmma {:?} m64n{} in {}", w.kind, w.n, w.acc)?;
+                w.a_in_registers
+            }
+            DotPlan::Fma(l) => {
+                write!(f, "fma in {l}")?;
+                false
+            }
+        };
+        if in_registers { f.write_str(", left operand in registers") } else { Ok(()) }
     }
 }

@@ -178,17 +178,25 @@ impl Planner<'_> {
     /// Finds dots whose left operand lies in the registers that the instruction takes it from.
     fn plan_fragments(&mut self) {
         for (&op, plan) in &mut self.schedule.dots {
-            let DotPlan::Mma(plan) = plan else { continue };
             let left = self.func.ops[op].operands[0];
             let ty = self.func.ty(left);
             let home = self.schedule.homes.get(&left);
-            plan.a_in_registers = ty.dtype().bytes() == 2 && home == Some(&plan.a_fragments(&ty.shape));
+            match plan {
+                DotPlan::Mma(plan) => {
+                    plan.a_in_registers = ty.dtype().bytes() == 2 && home == Some(&plan.a_fragments(&ty.shape));
+                }
+                DotPlan::Wgmma(plan) => plan.a_in_registers = home == Some(&plan.a_fragments(&ty.shape)),
+                DotPlan::Fma(_) => {}
+            }
         }
     }
 
     /// Loads, stores and dots do not depend on anything decided later.
     fn plan_accesses(&mut self, axis: &AxisInfo) {
         let (lanes, warps) = (self.schedule.lanes, self.schedule.warps);
+        let plan_dot = |p: &Self, op, chained, fours| DotPlan::new(p.func, op, p.caps, (lanes, warps), chained, fours);
+        // Chained products go the same way, so that what passes between them stays in registers.
+        let fours = self.chained.iter().all(|&op| matches!(plan_dot(self, op, true, true), DotPlan::Wgmma(_)));
         let mut ops = Vec::new();
         self.func.walk(self.func.body, &mut |op| ops.push(op));
         for op in ops {
@@ -213,7 +221,7 @@ impl Planner<'_> {
                 }
                 Op::Dot { .. } => {
                     let chained = self.chained.contains(&op);
-                    let plan = DotPlan::new(self.func, op, self.caps, lanes, warps, chained);
+                    let plan = plan_dot(self, op, chained, !chained || fours);
                     self.schedule.dots.insert(op, plan);
                 }
                 _ => {}

@@ -4,11 +4,11 @@ use super::memory::Memory;
 use super::report::Report;
 use super::shadow::{Clock, GlobalShadow};
 use super::shared::SharedMemory;
+use super::wgmma::InFlight;
 use super::{SimOptions, pure};
 use crate::entity::Entity;
 use crate::error::{Diagnostic, Error, Loc, Result};
 use crate::thread::{Block, Function, InstData, InstId, Op, Value};
-use std::collections::HashSet;
 
 /// Which threads run.
 #[derive(Clone, Debug)]
@@ -72,8 +72,8 @@ pub(super) struct Machine<'a> {
     pub report: Report,
     /// Of this program.
     steps: u64,
-    /// Results of products in flight, if the function has such products.
-    in_flight: Option<HashSet<Value>>,
+    /// Products of four warps in flight, if the function has such products.
+    pub in_flight: Option<InFlight>,
 }
 
 impl<'a> Machine<'a> {
@@ -97,7 +97,7 @@ impl<'a> Machine<'a> {
             clock: Clock::new(func.threads, func.warp_width),
             report: Report::default(),
             steps: 0,
-            in_flight: func.insts.iter().any(|(_, i)| matches!(i.op, Op::Wgmma { .. })).then(HashSet::new),
+            in_flight: func.insts.iter().any(|(_, i)| matches!(i.op, Op::Wgmma { .. })).then(InFlight::default),
         }
     }
 
@@ -112,6 +112,7 @@ impl<'a> Machine<'a> {
         self.global_shadow.clear();
         self.clock = Clock::new(self.func.threads, self.func.warp_width);
         self.steps = 0;
+        self.in_flight = self.in_flight.take().map(|_| InFlight::default());
         self.block(self.func.body, &Mask::full(self.func.threads as usize))?;
         self.report.steps += self.steps;
         Ok(())
@@ -174,16 +175,14 @@ impl<'a> Machine<'a> {
             }
             Op::LdMatrix { buf, n, trans, offset } => self.ldmatrix(id, inst, buf, (n.into(), trans, offset), mask),
             Op::Mma(kind) => self.mma(id, inst, kind, mask),
-            Op::Wgmma { kind, n, a, b } => self.wgmma(id, inst, (kind, n.into()), [a, b], mask),
-            Op::WgmmaFence => self.warp_groups(id, mask).map(|_| ()),
+            Op::Wgmma { kind, n, a, b } => self.wgmma(id, inst, (kind, n.into()), (a, b), mask),
+            Op::Hold => Ok(()),
+            Op::WgmmaFence => self.wgmma_fence(id, mask),
             Op::AsyncProxyFence => {
                 mask.threads().for_each(|t| self.shared.fence(t));
                 Ok(())
             }
-            Op::WgmmaCommit => {
-                self.warp_groups(id, mask)?.into_iter().for_each(|warp| self.shared.commit_products(warp * 32));
-                Ok(())
-            }
+            Op::WgmmaCommit => self.wgmma_commit(id, mask),
             Op::WgmmaWait(pending) => self.wgmma_wait(id, inst, pending.into(), mask),
             Op::Shuffle(shuffle) => self.shuffle(id, inst, shuffle, mask),
             _ => {
@@ -194,29 +193,6 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// Results of products in flight are read by products and waits alone.
-    fn check_in_flight(&mut self, id: InstId, inst: &InstData, mask: &Mask) -> Result<()> {
-        let Some(in_flight) = &mut self.in_flight else { return Ok(()) };
-        match inst.op {
-            Op::Wgmma { .. } => in_flight.extend(&inst.results),
-            Op::WgmmaWait(_) => inst.results.iter().for_each(|r| {
-                in_flight.remove(r);
-            }),
-            // Carried values may be in flight.
-            Op::Loop => {}
-            _ => {
-                if let Some(v) = inst.operands.iter().find(|v| in_flight.contains(v)) {
-                    let what = format!("{v} is read while the product that gives it is in flight");
-                    return Err(self.fail(id, &what, mask.threads()));
-                }
-                inst.results.iter().for_each(|r| {
-                    in_flight.remove(r);
-                });
-            }
-        }
-        Ok(())
     }
 
     fn branch(&mut self, inst: &'a InstData, mask: &Mask) -> Result<()> {
@@ -256,11 +232,7 @@ impl<'a> Machine<'a> {
     fn copy(&mut self, to: &[Value], from: &[Value], mask: &Mask) {
         for (&to, &from) in to.iter().zip(from) {
             if let Some(in_flight) = &mut self.in_flight {
-                if in_flight.contains(&from) {
-                    in_flight.insert(to);
-                } else if mask.is_full() {
-                    in_flight.remove(&to);
-                }
+                in_flight.copied(to, from, mask.is_full());
             }
             let mut d = self.take(to);
             let s = self.reg(from);

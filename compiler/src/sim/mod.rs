@@ -40,7 +40,7 @@ pub use report::{Accesses, Report};
 
 use crate::error::{Diagnostic, Error, Loc, Result};
 use crate::target::Caps;
-use crate::thread::{Access, Function, Op, Shared, eval, verify};
+use crate::thread::{Access, Function, Op, Shared, WgmmaLeft, eval, verify};
 
 /// What a simulation checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +125,10 @@ fn wrong_width(func: &Function) -> Option<String> {
             }
             Op::CpAsync { buf, bytes, .. } => wrong(buf, 8 * u32::from(bytes)),
             Op::LdMatrix { buf, .. } => wrong(buf, 128),
-            Op::Wgmma { a, b, .. } => wrong(a.buf, 128).or_else(|| wrong(b.buf, 128)),
+            Op::Wgmma { a, b, .. } => match a {
+                WgmmaLeft::Shared(a) => wrong(a.buf, 128).or_else(|| wrong(b.buf, 128)),
+                WgmmaLeft::Registers => wrong(b.buf, 128),
+            },
             _ => None,
         };
         found = found.take().or(message);

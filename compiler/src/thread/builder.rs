@@ -5,7 +5,7 @@ use super::eval;
 use super::function::{
     AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
 };
-use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
+use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
 use crate::entity::{Arena, Entity};
 use std::collections::HashMap;
 
@@ -478,17 +478,18 @@ impl Builder {
         self.emit(Op::Mma(kind), [a, b, c].concat(), &types)
     }
 
-    /// Starts a product of four warps, see [`Op::Wgmma`]: `a` and `b` with their bytes in shared memory.
+    /// Starts a product of four warps, see [`Op::Wgmma`]: `a` with its byte in shared memory or its registers, `b` with its byte,
+    /// and `c` unless it is 0.
     pub fn wgmma(
         &mut self,
         kind: MmaKind,
         n: u16,
-        (a, a_byte): (WgmmaMatrix, Value),
+        (a, a_operands): (WgmmaLeft, &[Value]),
         (b, b_byte): (WgmmaMatrix, Value),
-        c: &[Value],
+        c: Option<&[Value]>,
     ) -> Vec<Value> {
-        let types: Vec<_> = c.iter().map(|&v| self.ty(v)).collect();
-        self.emit(Op::Wgmma { kind, n, a, b }, [&[a_byte, b_byte], c].concat(), &types)
+        let operands = [a_operands, &[b_byte], c.unwrap_or_default()].concat();
+        self.emit(Op::Wgmma { kind, n, a, b }, operands, &vec![Ty::F32; usize::from(n) / 2])
     }
 
     /// Waits until at most `n` groups of products are pending; gives these values of them, finished.

@@ -25,5 +25,5 @@ pub use builder::Builder;
 pub use function::{
     AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
 };
-pub use ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
+pub use ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
 pub use verify::verify;

@@ -249,6 +249,25 @@ pub struct WgmmaMatrix {
     pub block: u32,
 }
 
+/// Where `wgmma` finds its left operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WgmmaLeft {
+    /// In shared memory.
+    Shared(WgmmaMatrix),
+    /// In registers: each warp has 16 of the 64 rows, as `Mma` has them.
+    Registers,
+}
+
+impl WgmmaLeft {
+    /// How many of the product's operands it is: the byte of a matrix, or four registers.
+    pub const fn operands(self) -> usize {
+        match self {
+            WgmmaLeft::Shared(_) => 1,
+            WgmmaLeft::Registers => 4,
+        }
+    }
+}
+
 /// How a value moves between the lanes of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shuffle {
@@ -341,26 +360,30 @@ pub enum Op {
     /// `(a.., b.., c..) -> (d..)`: `a b + c` over a warp, fragments as in the PTX manual. If
     /// [`crate::target::Caps::mma_sync`].
     Mma(MmaKind),
-    /// `(a: I32, b: I32, c: F32 x n/2) -> (d: F32 x n/2)`: starts `a b + c` over four warps, of the m64 x `n` x k16
-    /// matrices at these bytes of shared memory; fragments of `c` as in the PTX manual. The results are in flight: only
-    /// another `Wgmma` may take them, as `c`, and `WgmmaWait`. If [`crate::target::Caps::wgmma`]; so are the next four.
+    /// `(a: I32, b: I32 [, c: F32 x n/2]) -> (d: F32 x n/2)`, or with four registers for `a`: starts `a b + c`, or `a b`, over
+    /// four warps, of the m64 x `n` x k16 matrices at these bytes of shared memory; fragments as in the PTX manual. The results
+    /// are in flight: only another `Wgmma` may take them, as `c`, and `WgmmaWait`; registers of `a` keep what they hold until
+    /// the product is waited for. If [`crate::target::Caps::wgmma`]; so are the next five.
     Wgmma {
         /// `F16` or `Bf16`.
         kind: MmaKind,
         /// Columns: 8 to 256, a multiple of 8.
         n: u16,
         /// 64 rows.
-        a: WgmmaMatrix,
+        a: WgmmaLeft,
         /// `n` columns.
         b: WgmmaMatrix,
     },
-    /// Registers written before are seen by `Wgmma` after it.
+    /// Registers written before are seen by `Wgmma` after it, which may write them, too.
     WgmmaFence,
     /// Ends a group of products of this thread's four warps.
     WgmmaCommit,
     /// `(values..) -> (values..)`: waits until at most so many groups are pending. The values, in flight before, are then
     /// finished; shared memory that the finished groups read may be written again after a barrier.
     WgmmaWait(u8),
+    /// `(values..) -> ()`: the values are computed before what stands after it: no compiler of what is printed moves a wait for
+    /// products up past it.
+    Hold,
     /// What this thread wrote to shared memory is seen by `Wgmma` (of other threads: after a barrier).
     AsyncProxyFence,
     /// `(I32 | F32 [, I32]) -> same`: the value of another lane.

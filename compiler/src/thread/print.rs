@@ -24,7 +24,7 @@
 //! `.32x4` is an access of 4 elements of 32 bits.
 
 use super::function::{AbiTy, Block, Function, InstData, InstId, Value};
-use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
+use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
 use std::fmt::{self, Write};
 
 impl fmt::Display for Function {
@@ -159,8 +159,12 @@ fn head(f: &mut dyn Write, func: &Function, inst: &InstData) -> fmt::Result {
                 let order = if m.k_inner { "k" } else { "mn" };
                 format!("{}[{}] {order} swizzle {} block {}", m.buf, offset(byte, m.offset), m.swizzle, m.block)
             };
-            let (a, b) = (matrix(a, &nth(0)), matrix(b, &nth(1)));
-            write!(f, "wgmma.{kind}.n{n} ({a}), ({b}), ({})", rest(2))
+            let at = a.operands();
+            let a = match a {
+                WgmmaLeft::Shared(m) => matrix(m, &nth(0)),
+                WgmmaLeft::Registers => list(o.get(..at.min(o.len())).unwrap_or_default()),
+            };
+            write!(f, "wgmma.{kind}.n{n} ({a}), ({}), ({})", matrix(b, &nth(at)), rest(at + 1))
         }
         Op::WgmmaWait(n) => {
             write!(f, "wgmma_wait {n}")?;
@@ -222,6 +226,7 @@ fn name(op: &Op) -> String {
         Op::Pack16 => "pack16".into(),
         Op::Barrier => "barrier".into(),
         Op::WarpBarrier => "warp_barrier".into(),
+        Op::Hold => "hold".into(),
         Op::WgmmaFence => "wgmma_fence".into(),
         Op::WgmmaCommit => "wgmma_commit".into(),
         Op::AsyncProxyFence => "async_proxy_fence".into(),

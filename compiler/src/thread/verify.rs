@@ -14,7 +14,7 @@
 //!   warp; `Mma`, `LdMatrix` and `Wgmma` need warps of 32, `Wgmma` four of them; its matrices are aligned to 1024 bytes.
 
 use super::function::{Block, Function, InstData, InstId, Shared, Value};
-use super::ops::{Access, Conv, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaMatrix};
+use super::ops::{Access, Conv, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
 use crate::entity::Entity;
 use crate::error::{Diagnostic, Error, Loc, Result};
 use std::collections::HashSet;
@@ -364,9 +364,12 @@ impl Verifier<'_> {
             | Op::WgmmaCommit
             | Op::AsyncProxyFence => ensure(o.is_empty() && r.is_empty(), "() -> ()"),
             Op::WgmmaWait(_) => ensure(o == r, "(values) -> the same types"),
+            Op::Hold => ensure(o.iter().all(|t| matches!(t, I32 | F32)) && r.is_empty(), "(i32 or f32 values) -> ()"),
             Op::Wgmma { kind, n, a, b } => {
                 warp32()?;
-                self.wgmma_matrix(a)?;
+                if let WgmmaLeft::Shared(a) = a {
+                    self.wgmma_matrix(a)?;
+                }
                 self.wgmma_matrix(b)?;
                 if !self.func.threads.is_multiple_of(128) {
                     return Err(format!("it needs groups of 128 threads, but there are {}", self.func.threads));
@@ -378,8 +381,12 @@ impl Verifier<'_> {
                     return Err(format!("{n} columns, not a multiple of 8 up to 256"));
                 }
                 let c = usize::from(*n) / 2;
-                let ok = o.len() == 2 + c && o[..2] == [I32; 2] && o[2..].iter().all(|&t| t == F32) && *r == o[2..];
-                ensure(ok, &format!("(i32, i32, {c} of f32) -> {c} of f32"))
+                let places = a.operands() + 1;
+                let ok = (o.len() == places || o.len() == places + c)
+                    && o[..places].iter().all(|&t| t == I32)
+                    && o[places..].iter().all(|&t| t == F32)
+                    && *r == vec![F32; c];
+                ensure(ok, &format!("({places} of i32 [, {c} of f32]) -> {c} of f32"))
             }
             Op::LdMatrix { buf, n, .. } => {
                 self.buffer(*buf)?;

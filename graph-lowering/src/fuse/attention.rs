@@ -121,12 +121,11 @@ impl Attention {
         let (main, _) = Self::main(graph, group)?;
         let (q, k, v) = (graph.ty(main.args[0]), graph.ty(main.args[1]), graph.ty(main.args[2]));
         let width = q.dims[3].max(v.dims[3]);
-        let kind = device.info().kind;
         let config = match &main.op {
             Op::AttentionGrad(g) => {
-                AttentionConfig::backward(kind, q.dtype, q.dims[2], k.dims[2], width, g.of != Of::Query)
+                AttentionConfig::backward(device, q.dtype, q.dims[2], k.dims[2], width, g.of != Of::Query)
             }
-            _ => AttentionConfig::heuristic(kind, q.dtype, q.dims[2], k.dims[2], width),
+            _ => AttentionConfig::heuristic(device, q.dtype, q.dims[2], k.dims[2], width, main.args.len() > 3),
         };
         let mut params = Vec::new();
         for (i, read) in self.operands.iter().enumerate() {

@@ -65,7 +65,7 @@ pub(super) fn tunable() -> &'static Tunable {
             .dtypes(&[DType::F16, DType::BF16, DType::F32])
             .heuristic(|device, dtype, d| {
                 let [queries, keys, width] = ["queries", "keys", "width"].map(|s| d.size(s));
-                config(&AttentionConfig::heuristic(device.info().kind, dtype, queries, keys, width))
+                config(&AttentionConfig::heuristic(device, dtype, queries, keys, width, false))
             })
             .inputs(|p| for_dtype!(p, make))
             .work(|d, dtype| {

@@ -81,7 +81,14 @@ fn check<T: Real>(dev: &Device, case: Case) {
         .collect();
     let (dtruth, dadded) = (upload(dev, &truth), upload(dev, &added));
     let config = case.config.unwrap_or_else(|| {
-        AttentionConfig::heuristic(dev.info().kind, T::DTYPE, queries, keys, width.max(value_width))
+        AttentionConfig::heuristic(
+            dev,
+            T::DTYPE,
+            queries,
+            keys,
+            width.max(value_width),
+            !matches!(case.mask, Mask::None),
+        )
     });
     let (vq, vk) = (dq.view_strided(0, q.dims, q.strides).unwrap(), dk.view_strided(0, k.dims, k.strides).unwrap());
     let (vv, vy) = (dv.view_strided(0, v.dims, v.strides).unwrap(), dy.view_strided(0, out.dims, out.strides).unwrap());
@@ -232,7 +239,7 @@ fn a_query_that_sees_nothing_gives_zeros() {
         // Odd queries see nothing.
         let mask = upload(dev, &(0..n * n).map(|i| i / n % 2 == 0).collect::<Vec<_>>());
         let v = x.view([1, 1, n, 16]).unwrap();
-        let config = AttentionConfig::heuristic(dev.info().kind, DType::F16, n, n, 16);
+        let config = AttentionConfig::heuristic(dev, DType::F16, n, n, 16, true);
         attention_with(
             v,
             v,

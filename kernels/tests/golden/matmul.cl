@@ -144,7 +144,7 @@ void tw_matmul_tiled(
         ulong r125 = r124 << 1ul;
         ulong r127 = r126 + r125;
         bool r129 = r123 < r2;
-        bool r130 = r128 && r129;
+        bool r130 = r129 && r128;
         uint r133 = 0u;
         uint r134 = 0u;
         uint r135 = 0u;
@@ -164,7 +164,7 @@ void tw_matmul_tiled(
         uint r142 = r135 >> 16u;
         uint r143 = r136 & 65535u;
         uint r144 = r136 >> 16u;
-        bool r147 = r146 && r129;
+        bool r147 = r129 && r146;
         ulong r151 = r127 + r150;
         uint r152 = 0u;
         uint r153 = 0u;
@@ -191,7 +191,7 @@ void tw_matmul_tiled(
         ulong r167 = r166 << 1ul;
         ulong r175 = r174 + r167;
         bool r176 = r164 < r6;
-        bool r178 = r176 && r177;
+        bool r178 = r177 && r176;
         uint r179 = 0u;
         uint r180 = 0u;
         uint r181 = 0u;
@@ -213,7 +213,7 @@ void tw_matmul_tiled(
         uint r190 = r182 >> 16u;
         uint r191 = r164 + 16u;
         bool r192 = r191 < r6;
-        bool r193 = r192 && r177;
+        bool r193 = r177 && r192;
         ulong r195 = r175 + r194;
         uint r196 = 0u;
         uint r197 = 0u;
@@ -619,14 +619,14 @@ void tw_matmul_tiled(
     ulong r486 = r485 + r173;
     bool r487 = r112 < r10;
     bool r488 = r171 < r11;
-    bool r489 = r487 && r488;
+    bool r489 = r488 && r487;
     uint r490 = (r460 & 0xffffu) | (r461 << 16);
     uint r491 = (r462 & 0xffffu) | (r463 << 16);
     uint r492 = (r464 & 0xffffu) | (r465 << 16);
     uint r493 = (r466 & 0xffffu) | (r467 << 16);
     if (r489) *(__global uint4 *)(r486) = (uint4)(r490, r491, r492, r493);
     bool r494 = r145 < r10;
-    bool r495 = r494 && r488;
+    bool r495 = r488 && r494;
     ulong r496 = r484 << 4ul;
     ulong r497 = r486 + r496;
     uint r498 = (r472 & 0xffffu) | (r473 << 16);

@@ -66,7 +66,7 @@ fn ptxas() -> PathBuf {
 }
 
 /// Assembles, and gives what ptxas says of registers and spills.
-fn assemble(dir: &Path, number: usize, arch: &str, ptx: &str) -> Option<Output> {
+pub fn assemble(dir: &Path, number: usize, arch: &str, ptx: &str) -> Option<Output> {
     let file = dir.join(format!("{number}-{arch}.ptx"));
     std::fs::write(&file, ptx).unwrap();
     tool(Command::new(ptxas()).arg("-v").arg(format!("-arch={arch}")).args(["-o", "/dev/null"]).arg(file))
@@ -89,7 +89,9 @@ fn every_kernel_is_assembled_for_three_generations() {
         let output = assemble(dir.path(), i, &caps.name, ptx).expect("ptxas was there before");
         let what = || format!("{} for {}", case.name, caps.name);
         let log = check(&output, what)?;
-        if case.in_registers && !log.contains("0 bytes spill stores, 0 bytes spill loads") {
+        // What Hopper runs instead is assembled in `hopper.rs`.
+        let asked = case.in_registers && !(caps.wgmma && case.before_hopper);
+        if asked && !log.contains("0 bytes spill stores, 0 bytes spill loads") {
             return Err(format!("{} spills: {log}", what()));
         }
         Ok(())

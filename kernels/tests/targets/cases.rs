@@ -18,6 +18,8 @@ pub struct Case {
     pub built: Result<(), String>,
     /// Would registers spilled to memory on an NVIDIA chip be a fault?
     pub in_registers: bool,
+    /// Does Hopper get another configuration?
+    pub before_hopper: bool,
 }
 
 impl Case {
@@ -25,7 +27,7 @@ impl Case {
         // The text of the IR is what a launch compiles, facts about its arguments included.
         let func = parse(&launch.ir().unwrap()).unwrap();
         let built = launch.compile().map(drop).map_err(|e| format!("{name}: {e}"));
-        Self { name, func, options: launch.current_options(), built, in_registers: true }
+        Self { name, func, options: launch.current_options(), built, in_registers: true, before_hopper: false }
     }
 }
 
@@ -82,7 +84,7 @@ pub fn attention<T: Float + DotElement + Element>(
     config: Option<AttentionConfig>,
 ) -> Case {
     let dims = [1, 1, rows, width];
-    let config = config.unwrap_or_else(|| AttentionConfig::heuristic(kind, T::DTYPE, rows, rows, width));
+    let config = config.unwrap_or_else(|| AttentionConfig::of_kind(kind, T::DTYPE, rows, rows, width));
     let buffers: [_; 4] = std::array::from_fn(|_| dev.zeros::<T>(rows * width).unwrap());
     let [q, k, v, out] = [0, 1, 2, 3].map(|i: usize| buffers[i].view(dims).unwrap());
     let how = Attention { causal, scale: None };
@@ -91,8 +93,35 @@ pub fn attention<T: Float + DotElement + Element>(
     Case::new(format!("{what} of {rows} x {width} {}, {config:?}", T::DTYPE), &launch)
 }
 
-/// The kernels of attention's gradients, for well aligned tensors.
-pub fn attention_backward<T: Element>(kind: DeviceKind, [rows, width]: [usize; 2], causal: bool) -> Vec<Case> {
+/// What a graph's attention is compiled to, for well aligned tensors: with a mask, and logarithms of sums.
+pub fn attention_forward<T: Element>(width: usize, mask: Option<DType>, config: AttentionConfig) -> Case {
+    let names: &[&'static str] = match mask {
+        Some(_) => &["q", "k", "v", "mask", "out", "lse"],
+        None => &["q", "k", "v", "out", "lse"],
+    };
+    let hint = |divisor, known, alias_class| ParamHint { divisor, known, alias_class };
+    let mut hints = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        let rank = if *name == "lse" { 3 } else { 4 };
+        hints.push(hint(16, None, i as u32));
+        hints.extend(vec![hint(16, None, 0); 2 * rank - 1]);
+        hints.push(hint(1, Some(1), 0));
+    }
+    let spec = Specialization { index: DType::I32, hints, fp_fusion: false };
+    let tiles = AttentionTiles::new(config, Attention { causal: false, scale: None }, width, width);
+    let pass = AttentionPass::Forward { outs: 1, lses: 1 };
+    let kernel = AttentionKernel { pass, dtype: T::DTYPE, mask, tiles };
+    let func = kernel.build("attention_forward", names, &spec).unwrap();
+    let name = format!("attention of width {width} {} with a mask of {mask:?}, {config:?}", T::DTYPE);
+    Case { name, func, options: config.options, built: Ok(()), in_registers: true, before_hopper: false }
+}
+
+/// The kernels of attention's gradients, for well aligned tensors; `config` for that of queries, and, if it is true, of keys.
+pub fn attention_backward<T: Element>(
+    [rows, width]: [usize; 2],
+    causal: bool,
+    config: impl Fn(bool) -> AttentionConfig,
+) -> Vec<Case> {
     let hint = |divisor, known, alias_class| ParamHint { divisor, known, alias_class };
     let passes = [
         (AttentionPass::GradQuery { outs: 1 }, &["q", "k", "v", "g", "lse", "delta", "dq"][..]),
@@ -109,14 +138,14 @@ pub fn attention_backward<T: Element>(kind: DeviceKind, [rows, width]: [usize; 2
         }
         let spec = Specialization { index: DType::I32, hints, fp_fusion: false };
         let of_keys = matches!(pass, AttentionPass::GradKeyValue { .. });
-        let config = AttentionConfig::backward(kind, T::DTYPE, rows, rows, width, of_keys);
+        let config = config(of_keys);
         let tiles = AttentionTiles::new(config, Attention { causal, scale: None }, width, width);
         let kernel = AttentionKernel { pass, dtype: T::DTYPE, mask: None, tiles };
         let func = kernel.build("attention_backward", names, &spec).unwrap();
         let name = format!("{pass:?} of {rows} x {width} {}, {config:?}", T::DTYPE);
         // The two sums of keys and values of width 128 leave some 100 bytes of addresses in local memory.
         let in_registers = !(of_keys && (65..=128).contains(&width));
-        Case { name, func, options: config.options, built: Ok(()), in_registers }
+        Case { name, func, options: config.options, built: Ok(()), in_registers, before_hopper: false }
     };
     passes.into_iter().map(case).collect()
 }
@@ -136,8 +165,11 @@ fn rows<T: Float + DotElement + Element>(dev: &Device, kind: DeviceKind, all: &m
     {
         // Tiles of width 128 keep a few addresses in local memory: 6 loads in a loop of 1000 instructions.
         let in_registers = !(65..=128).contains(&width);
-        all.push(Case { in_registers, ..attention::<T>(dev, kind, [rows, width], causal, None) });
-        all.extend(attention_backward::<T>(kind, [rows, width], causal));
+        let before_hopper = T::DTYPE.bytes() == 2;
+        all.push(Case { in_registers, before_hopper, ..attention::<T>(dev, kind, [rows, width], causal, None) });
+        let backward = |of_keys| AttentionConfig::backward_of_kind(kind, T::DTYPE, rows, rows, width, of_keys);
+        let backward = attention_backward::<T>([rows, width], causal, backward);
+        all.extend(backward.into_iter().map(|case| Case { before_hopper, ..case }));
     }
     let best = default_config::<T>(kind);
     for extent in [256, 200, 17] {

@@ -8,3 +8,4 @@ mod assembled;
 mod cases;
 mod facts;
 mod golden;
+mod hopper;

@@ -5,6 +5,7 @@ mod matmul;
 mod mistakes;
 mod numeric;
 mod random;
+mod wgmma;
 
 use super::{Memory, Report, SimOptions, run};
 use crate::thread::{AbiParam, AbiTy, Access, Builder, Function, IBin, Value};

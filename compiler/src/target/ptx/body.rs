@@ -16,11 +16,21 @@ pub(super) struct Emitter<'a> {
     temporaries: [u32; 5],
     /// For each open block: where in shared memory the bytes in a register are, as far as already computed.
     shared_addresses: Vec<HashMap<Value, String>>,
+    /// Likewise the lower halves of descriptors for `wgmma`, by the register of the address and the leading offset.
+    descriptors: Vec<HashMap<(String, u32), String>>,
 }
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(func: &'a Function, registers: &'a Registers) -> Self {
-        Self { func, registers, out: String::new(), labels: 0, temporaries: [0; 5], shared_addresses: vec![] }
+        Self {
+            func,
+            registers,
+            out: String::new(),
+            labels: 0,
+            temporaries: [0; 5],
+            shared_addresses: vec![],
+            descriptors: vec![],
+        }
     }
 
     /// The text, and how many temporary registers of each type it uses.
@@ -114,10 +124,26 @@ impl<'a> Emitter<'a> {
         })
     }
 
+    /// The lower half of the descriptor of a matrix at the address in a register.
+    pub(super) fn descriptor_start(&mut self, base: &str, leading: u32) -> String {
+        let key = (base.to_owned(), leading);
+        if let Some(known) = self.descriptors.iter().find_map(|block| block.get(&key)) {
+            return known.clone();
+        }
+        let low = self.temporary(Ty::I32);
+        self.line(format_args!("bfe.u32 {low}, {base}, 4, 14"));
+        self.line(format_args!("or.b32 {low}, {low}, {}", (leading << 16) as i32));
+        if let Some(block) = self.descriptors.last_mut() {
+            block.insert(key, low.clone());
+        }
+        low
+    }
+
     /// Prints a block without its terminator.
     pub(super) fn block(&mut self, block: Block) -> Result<()> {
         let func = self.func;
         self.shared_addresses.push(HashMap::new());
+        self.descriptors.push(HashMap::new());
         for &i in &func.blocks[block].insts {
             let inst = &func.insts[i];
             match inst.op {
@@ -128,6 +154,7 @@ impl<'a> Emitter<'a> {
             }
         }
         self.shared_addresses.pop();
+        self.descriptors.pop();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::body::{Emitter, address};
 use super::registers::mma_operands;
-use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value, WgmmaMatrix};
+use crate::thread::{Access, InstData, MmaKind, Op, Shared, Shuffle, Ty, Value, WgmmaLeft, WgmmaMatrix};
 use crate::{Error, Result};
 
 /// `.v4.f32` and so on. Elements of 8 and 16 bits are read into 32-bit registers, zero-extended.
@@ -69,10 +69,17 @@ impl Emitter<'_> {
                 self.line(format_args!("ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {results}, {from}"));
             }
             Op::Mma(kind) => self.mma(kind, &inst.results, o),
-            Op::Wgmma { kind, n, a, b } => {
-                self.copies(&inst.results, &o[2..]);
-                let (a, b) = ((a, self.descriptor(&a, o[0])), (b, self.descriptor(&b, o[1])));
-                self.wgmma(kind, n, a, b, &inst.results);
+            Op::Wgmma { kind, n, a, b } => self.wgmma((kind, n), (a, b), o, &inst.results),
+            // A store that never happens, which ptxas does not know.
+            Op::Hold => {
+                let store = |&v: &Value| {
+                    let ty = super::declared(self.func.ty(v));
+                    format!("; @never st.shared.{ty} [{}], {}", super::SHARED_BASE, self.operand(v))
+                };
+                let stores: String = o.iter().map(store).collect();
+                self.scope(format_args!(
+                    ".reg .pred never; .reg .b32 programs; mov.u32 programs, %nctaid.x; setp.eq.u32 never, programs, 0{stores}"
+                ));
             }
             Op::WgmmaFence => self.line("wgmma.fence.sync.aligned"),
             Op::WgmmaCommit => self.line("wgmma.commit_group.sync.aligned"),
@@ -121,14 +128,12 @@ impl Emitter<'_> {
             64 => 2,
             _ => 3,
         };
-        let low = self.temporary(Ty::I32);
-        if offset == 0 {
-            self.line(format_args!("bfe.u32 {low}, {base}, 4, 14"));
-        } else {
-            self.line(format_args!("add.u32 {low}, {base}, {offset}"));
-            self.line(format_args!("bfe.u32 {low}, {low}, 4, 14"));
+        // Shared memory has fewer than 2^18 bytes, so sums of addresses in units of 16 bytes stay in their field.
+        let mut low = self.descriptor_start(&base, leading);
+        if offset != 0 {
+            let start = std::mem::replace(&mut low, self.temporary(Ty::I32));
+            self.line(format_args!("add.u32 {low}, {start}, {}", offset / 16));
         }
-        self.line(format_args!("or.b32 {low}, {low}, {}", (leading << 16) as i32));
         let descriptor = self.temporary(Ty::I64);
         self.line(format_args!("mov.b64 {descriptor}, {{{low}, {}}}", (mode << 30 | stride) as i32));
         descriptor
@@ -136,19 +141,29 @@ impl Emitter<'_> {
 
     fn wgmma(
         &mut self,
-        kind: MmaKind,
-        n: u16,
-        (a, a_descriptor): (WgmmaMatrix, String),
-        (b, b_descriptor): (WgmmaMatrix, String),
+        (kind, n): (MmaKind, u16),
+        (a, b): (WgmmaLeft, WgmmaMatrix),
+        operands: &[Value],
         results: &[Value],
     ) {
-        let element = if kind == MmaKind::F16 { "f16" } else { "bf16" };
-        let d = self.braces(results);
+        let (left, rest) = operands.split_at(a.operands());
+        self.copies(results, &rest[1..]);
         let transposed = |m: WgmmaMatrix| u8::from(!m.k_inner);
+        let (a, a_transposed) = match a {
+            WgmmaLeft::Shared(m) => (self.descriptor(&m, left[0]), format!("{}, ", transposed(m))),
+            WgmmaLeft::Registers => {
+                let registers: Vec<_> = left.iter().map(|&v| self.register(v)).collect();
+                (format!("{{{}}}", registers.join(", ")), String::new())
+            }
+        };
+        let b_descriptor = self.descriptor(&b, rest[0]);
+        let element = if kind == MmaKind::F16 { "f16" } else { "bf16" };
+        // Without `c` the results' registers are not read.
+        let add = if rest.len() > 1 { "eq" } else { "ne" };
         self.scope(format_args!(
-            ".reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{element}.{element} {d}, \
-             {a_descriptor}, {b_descriptor}, add, 1, 1, {}, {}",
-            transposed(a),
+            ".reg .pred add; setp.{add}.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{element}.{element} {}, {a}, \
+             {b_descriptor}, add, 1, 1, {a_transposed}{}",
+            self.braces(results),
             transposed(b)
         ));
     }

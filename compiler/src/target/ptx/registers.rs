@@ -6,7 +6,7 @@
 //! and output accumulators of `mma`) share a register whenever no two of them are alive at once.
 
 use crate::entity::Entity;
-use crate::thread::{Block, Conv, Function, InstId, MmaKind, Op, Ty, Value};
+use crate::thread::{Block, Conv, Function, InstId, MmaKind, Op, Ty, Value, WgmmaLeft};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The register of each value, and which instructions are printed otherwise than one by one.
@@ -183,8 +183,14 @@ impl Classes {
                 self.join(r, func.blocks[inst.blocks[1]].params[k], true);
             }
         }
+        // What a product in flight reads has a register of its own: its value is not needed any more, but its register is.
+        let left = |i: &InstId| match func.insts[*i].op {
+            Op::Wgmma { a: WgmmaLeft::Registers, .. } => &func.insts[*i].operands[..WgmmaLeft::Registers.operands()],
+            _ => &[],
+        };
+        let apart: HashSet<Value> = order.iter().flat_map(left).copied().collect();
         let mut join = |a: Value, b: Value| {
-            if !constants.contains_key(&b) {
+            if !constants.contains_key(&b) && !apart.contains(&a) && !apart.contains(&b) {
                 self.join(a, b, false);
             }
         };
@@ -195,7 +201,7 @@ impl Classes {
                     let (a, b) = mma_operands(kind);
                     &inst.operands[a + b..]
                 }
-                Op::Wgmma { .. } => &inst.operands[2..],
+                Op::Wgmma { a, .. } => &inst.operands[a.operands() + 1..],
                 Op::WgmmaWait(_) => &inst.operands[..],
                 _ => continue,
             };

@@ -193,6 +193,7 @@ impl Emitter<'_> {
             | Op::LdMatrix { .. }
             | Op::Mma(_)
             | Op::Wgmma { .. }
+            | Op::Hold
             | Op::WgmmaFence
             | Op::WgmmaCommit
             | Op::WgmmaWait(_)
