@@ -128,8 +128,14 @@ impl Math<'_> {
         let small = self.fma(cube, p, magnitude);
 
         // 1 - 2 / (e^(2 |x|) + 1); the quotient is 0 where the exponential is infinite.
-        let twice = self.add(magnitude, magnitude);
-        let e = self.exp(twice);
+        let e = if self.approx {
+            // Its error counts for less the greater it is.
+            let x = self.mul_c(magnitude, 2.0 * std::f64::consts::LOG2_E);
+            self.fun(FUn::Exp2Approx, x)
+        } else {
+            let twice = self.add(magnitude, magnitude);
+            self.exp(twice)
+        };
         let (one, two) = (self.c(1.0), self.c(2.0));
         let e = self.add(e, one);
         let minus = if self.approx {
