@@ -360,9 +360,6 @@ fn join_variables(group: &Group, uses: &Uses, varying: &BTreeSet<usize>) -> Join
     (variables, last_of)
 }
 
-/// Elements from which on a row that is gone through in a loop has a program of many threads.
-const LONG_ROW: usize = 16384;
-
 /// Programs that reductions of columns are shared by, if there are enough columns.
 const COLUMN_PROGRAMS: usize = 128;
 
@@ -414,12 +411,6 @@ fn choose_tiles(body: &mut Body, device: &Device) -> LaunchOptions {
     }
     if body.group.looped {
         if let Some(&last) = reduced.last() {
-            if !cpu && !columns && body.variables[last].extent >= LONG_ROW {
-                // Many bytes under way at once: 32 in each of 512 threads.
-                let bytes = body.params.iter().map(|p| p.dtype.bytes()).min().unwrap_or(4);
-                body.variables[last].tile = power(&body.variables[last], 512 * 32 / bytes.max(2));
-                return LaunchOptions { num_warps: 16, num_stages: 1 };
-            }
             body.variables[last].tile = power(&body.variables[last], if columns { 64 } else { budget });
         }
     } else {
