@@ -83,7 +83,9 @@ pub fn to_thread(func: &Function, caps: &Caps, options: &Options) -> Result<(Fun
     let mut thread = lower::lower(&tile, schedule.clone(), caps)?;
     if let Some(registers) = caps.thread_registers(thread.threads) {
         let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
-        thread::order::fit_registers(&mut thread, &classes, registers as usize);
+        // Assemblers order arithmetic for themselves, and need some registers of their own.
+        let (most, aim) = (registers * 5 / 4, registers - 24);
+        thread::order::fit_registers(&mut thread, &classes, most as usize, aim as usize);
     }
     if cfg!(debug_assertions) {
         thread::verify::verify(&thread)?;

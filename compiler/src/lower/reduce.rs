@@ -190,30 +190,34 @@ impl Lowering<'_> {
         self.hazards.shared_written();
         self.barrier();
         let from = self.thread_part(&lane_bases, &warp_bases(false));
-        // For each result: what its warps have to say.
-        let mut lists: Vec<Vec<Partial>> = vec![vec![Vec::new(); 1 << now_bits]; partials.len()];
-        for (i, &elem) in combine.elems.iter().enumerate() {
-            let byte = self.b.mul_imm(from, bytes[i].into());
-            let widest = if self.caps.untyped_shared { 16 / bytes[i] as usize } else { 1 };
-            let (registers, warps) = if many { (widths[i], 1) } else { (1, widest.min(1 << now_bits)) };
-            for r in (0..partials.len()).step_by(registers) {
-                for warp in (0..1usize << now_bits).step_by(warps) {
-                    let index = (kept.reg_index(r) << result_shift) + ((warp as u32) << warp_shift);
-                    let space = Space::Shared(buffers[i], byte, (index * bytes[i]) as i32);
-                    for (j, raw) in self.load_vec(space, elem, registers * warps, None).into_iter().enumerate() {
-                        let value = self.register_of(elem, raw);
-                        let (r, warp) = if many { (r + j, warp) } else { (r, warp + j) };
-                        lists[r][warp].push(value);
+        let starts: Vec<_> = bytes.iter().map(|&size| self.b.mul_imm(from, size.into())).collect();
+        // Results that are loaded together, as many for numbers as for their indices.
+        let group = if many { widths.iter().copied().max().unwrap_or(1) } else { 1 };
+        let mut out = Vec::with_capacity(partials.len());
+        for first in (0..partials.len()).step_by(group) {
+            // For each result: what its warps have to say.
+            let mut lists: Vec<Vec<Partial>> = vec![vec![Vec::new(); 1 << now_bits]; group];
+            for (i, &elem) in combine.elems.iter().enumerate() {
+                let widest = if self.caps.untyped_shared { 16 / bytes[i] as usize } else { 1 };
+                let (registers, warps) = if many { (widths[i], 1) } else { (1, widest.min(1 << now_bits)) };
+                for r in (0..group).step_by(registers) {
+                    for warp in (0..1usize << now_bits).step_by(warps) {
+                        let index = (kept.reg_index(first + r) << result_shift) + ((warp as u32) << warp_shift);
+                        let space = Space::Shared(buffers[i], starts[i], (index * bytes[i]) as i32);
+                        for (j, raw) in self.load_vec(space, elem, registers * warps, None).into_iter().enumerate() {
+                            let value = self.register_of(elem, raw);
+                            let (r, warp) = if many { (r + j, warp) } else { (r, warp + j) };
+                            lists[r][warp].push(value);
+                        }
                     }
                 }
             }
-        }
-        let mut out = Vec::with_capacity(partials.len());
-        for mut list in lists {
-            while list.len() > 1 {
-                list = list.chunks(2).map(|pair| self.combine(combine, &pair[0], &pair[1])).collect();
+            for mut list in lists {
+                while list.len() > 1 {
+                    list = list.chunks(2).map(|pair| self.combine(combine, &pair[0], &pair[1])).collect();
+                }
+                out.append(&mut list);
             }
-            out.append(&mut list);
         }
         self.hazards.shared_read();
         for buf in buffers {

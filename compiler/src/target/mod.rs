@@ -68,12 +68,11 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Registers of 32 bits for the values of a thread, if programs have so many threads; `None` where that is not known.
+    /// Registers of 32 bits that a thread may have, if programs have so many threads; `None` where that is not known.
     pub fn thread_registers(&self, threads: u32) -> Option<u32> {
         // 65536 registers of a multiprocessor, at most 255 a thread: https://docs.nvidia.com/cuda/cuda-c-programming-guide,
-        // "Technical Specifications per Compute Capability". Some are the assembler's: addresses, predicates spilled, ...
-        const SPARE: u32 = 24;
-        matches!(self.language, Language::Ptx { .. }).then(|| (65536 / threads.max(1)).min(255) - SPARE)
+        // "Technical Specifications per Compute Capability".
+        matches!(self.language, Language::Ptx { .. }).then(|| (65536 / threads.max(1)).min(255))
     }
 
     /// NVIDIA compute capability `sm` (80 and up; 90 means `sm_90a`).

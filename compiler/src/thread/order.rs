@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 /// How many stores ahead loads are started, the most that fits.
 const AHEAD: [usize; 6] = [16, 8, 4, 2, 1, 0];
 
-/// Puts stretches of code that keep more than `registers` registers of 32 bits alive into an order that keeps fewer.
-/// `classes[p]` is the alias class of the memory that parameter `p` points into: memory of different classes is disjoint.
-pub fn fit_registers(func: &mut Function, classes: &[u32], registers: usize) {
+/// Puts stretches of code that keep more than `most` registers of 32 bits alive into an order that keeps `aim` of them, or as few
+/// as it can. `classes[p]` is the alias class of the memory that parameter `p` points into: memory of different classes is disjoint.
+pub fn fit_registers(func: &mut Function, classes: &[u32], most: usize, aim: usize) {
     let lives = Lives::of(func, classes);
     let blocks: Vec<Block> = func.blocks.keys().collect();
     for block in blocks {
@@ -30,7 +30,7 @@ pub fn fit_registers(func: &mut Function, classes: &[u32], registers: usize) {
                 let reach = insts[..begin].iter().rposition(|&i| !func.insts[i].blocks.is_empty()).map_or(0, |i| i + 1);
                 let (stay, part) = lives.split(func, &insts[reach..begin], &insts[begin..end]);
                 let number = lives.number[&insts[begin]];
-                if let Some(order) = Stretch::new(func, &lives, number, &part).order(registers) {
+                if let Some(order) = Stretch::new(func, &lives, number, &part).order(most, aim) {
                     next = reach + stay.len();
                     insts.splice(reach..end, stay.into_iter().chain(order.into_iter().map(|i| part[i])));
                 }
@@ -281,10 +281,10 @@ impl<'a> Stretch<'a> {
     }
 
     /// A better order, if the present one does not fit.
-    fn order(&self, registers: usize) -> Option<Vec<usize>> {
+    fn order(&self, most: usize, aim: usize) -> Option<Vec<usize>> {
         let now: Vec<usize> = (0..self.insts.len()).collect();
         let peak = self.peak(&now);
-        if peak <= registers {
+        if peak <= most {
             return None;
         }
         let mut best = (peak, now);
@@ -294,7 +294,7 @@ impl<'a> Stretch<'a> {
             if peak < best.0 {
                 best = (peak, order);
             }
-            if best.0 <= registers {
+            if best.0 <= aim {
                 break;
             }
         }

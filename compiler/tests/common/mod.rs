@@ -124,7 +124,7 @@ impl Case {
         // With as few registers as can be: the same results.
         let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
         let mut ordered = thread.clone();
-        fit_registers(&mut ordered, &classes, 0);
+        fit_registers(&mut ordered, &classes, 0, 0);
         if ordered != thread {
             verify(&ordered).map_err(|e| Failure::Lowering(format!("ordered for few registers: {e}")))?;
             if self.simulate_thread(&ordered, caps)?.0 != out {

@@ -446,24 +446,24 @@ void tw_attention_tiled(
             r381 = t20.s2;
             r382 = t20.s3;
         }
-        float r383;
-        float r384;
-        float r385;
+        float r383 = r379 != r379 || r380 != r380 ? r379 + r380 : r379 > r380 || (r379 == r380 && !signbit(r379)) ? r379 : r380;
+        float r384 = r381 != r381 || r382 != r382 ? r381 + r382 : r381 > r382 || (r381 == r382 && !signbit(r381)) ? r381 : r382;
+        float r385 = r383 != r383 || r384 != r384 ? r383 + r384 : r383 > r384 || (r383 == r384 && !signbit(r383)) ? r383 : r384;
         float r386;
+        float r387;
+        float r388;
+        float r389;
         {
             float4 t21 = *(__local const float4 *)(shared_memory + (r378 + 256u));
-            r383 = t21.s0;
-            r384 = t21.s1;
-            r385 = t21.s2;
-            r386 = t21.s3;
+            r386 = t21.s0;
+            r387 = t21.s1;
+            r388 = t21.s2;
+            r389 = t21.s3;
         }
-        float r387 = r379 != r379 || r380 != r380 ? r379 + r380 : r379 > r380 || (r379 == r380 && !signbit(r379)) ? r379 : r380;
-        float r388 = r381 != r381 || r382 != r382 ? r381 + r382 : r381 > r382 || (r381 == r382 && !signbit(r381)) ? r381 : r382;
-        float r389 = r387 != r387 || r388 != r388 ? r387 + r388 : r387 > r388 || (r387 == r388 && !signbit(r387)) ? r387 : r388;
-        float r390 = r383 != r383 || r384 != r384 ? r383 + r384 : r383 > r384 || (r383 == r384 && !signbit(r383)) ? r383 : r384;
-        float r391 = r385 != r385 || r386 != r386 ? r385 + r386 : r385 > r386 || (r385 == r386 && !signbit(r385)) ? r385 : r386;
+        float r390 = r386 != r386 || r387 != r387 ? r386 + r387 : r386 > r387 || (r386 == r387 && !signbit(r386)) ? r386 : r387;
+        float r391 = r388 != r388 || r389 != r389 ? r388 + r389 : r388 > r389 || (r388 == r389 && !signbit(r388)) ? r388 : r389;
         float r392 = r390 != r390 || r391 != r391 ? r390 + r391 : r390 > r391 || (r390 == r391 && !signbit(r390)) ? r390 : r391;
-        float r393 = r812 != r812 || r389 != r389 ? r812 + r389 : r812 > r389 || (r812 == r389 && !signbit(r812)) ? r812 : r389;
+        float r393 = r812 != r812 || r385 != r385 ? r812 + r385 : r812 > r385 || (r812 == r385 && !signbit(r812)) ? r812 : r385;
         float r394 = r813 != r813 || r392 != r392 ? r813 + r392 : r813 > r392 || (r813 == r392 && !signbit(r813)) ? r813 : r392;
         bool r395 = r393 == as_float(0xff800000u);
         bool r396 = r394 == as_float(0xff800000u);
@@ -914,24 +914,24 @@ void tw_attention_tiled(
             r786 = t46.s2;
             r787 = t46.s3;
         }
-        float r788;
-        float r789;
-        float r790;
+        float r788 = r784 + r785;
+        float r789 = r786 + r787;
+        float r790 = r788 + r789;
         float r791;
+        float r792;
+        float r793;
+        float r794;
         {
             float4 t47 = *(__local const float4 *)(shared_memory + (r378 + 256u));
-            r788 = t47.s0;
-            r789 = t47.s1;
-            r790 = t47.s2;
-            r791 = t47.s3;
+            r791 = t47.s0;
+            r792 = t47.s1;
+            r793 = t47.s2;
+            r794 = t47.s3;
         }
-        float r792 = r784 + r785;
-        float r793 = r786 + r787;
-        float r794 = r792 + r793;
-        float r795 = r788 + r789;
-        float r796 = r790 + r791;
+        float r795 = r791 + r792;
+        float r796 = r793 + r794;
         float r797 = r795 + r796;
-        float r798 = r776 + r794;
+        float r798 = r776 + r790;
         float r799 = r777 + r797;
         uint r800 = r802 + 1u;
         uint r801 = r803 + 16u;
@@ -1181,24 +1181,24 @@ void tw_attention_tiled(
             r996 = t58.s2;
             r997 = t58.s3;
         }
-        float r998;
-        float r999;
-        float r1000;
+        float r998 = r994 != r994 || r995 != r995 ? r994 + r995 : r994 > r995 || (r994 == r995 && !signbit(r994)) ? r994 : r995;
+        float r999 = r996 != r996 || r997 != r997 ? r996 + r997 : r996 > r997 || (r996 == r997 && !signbit(r996)) ? r996 : r997;
+        float r1000 = r998 != r998 || r999 != r999 ? r998 + r999 : r998 > r999 || (r998 == r999 && !signbit(r998)) ? r998 : r999;
         float r1001;
+        float r1002;
+        float r1003;
+        float r1004;
         {
             float4 t59 = *(__local const float4 *)(shared_memory + (r378 + 256u));
-            r998 = t59.s0;
-            r999 = t59.s1;
-            r1000 = t59.s2;
-            r1001 = t59.s3;
+            r1001 = t59.s0;
+            r1002 = t59.s1;
+            r1003 = t59.s2;
+            r1004 = t59.s3;
         }
-        float r1002 = r994 != r994 || r995 != r995 ? r994 + r995 : r994 > r995 || (r994 == r995 && !signbit(r994)) ? r994 : r995;
-        float r1003 = r996 != r996 || r997 != r997 ? r996 + r997 : r996 > r997 || (r996 == r997 && !signbit(r996)) ? r996 : r997;
-        float r1004 = r1002 != r1002 || r1003 != r1003 ? r1002 + r1003 : r1002 > r1003 || (r1002 == r1003 && !signbit(r1002)) ? r1002 : r1003;
-        float r1005 = r998 != r998 || r999 != r999 ? r998 + r999 : r998 > r999 || (r998 == r999 && !signbit(r998)) ? r998 : r999;
-        float r1006 = r1000 != r1000 || r1001 != r1001 ? r1000 + r1001 : r1000 > r1001 || (r1000 == r1001 && !signbit(r1000)) ? r1000 : r1001;
+        float r1005 = r1001 != r1001 || r1002 != r1002 ? r1001 + r1002 : r1001 > r1002 || (r1001 == r1002 && !signbit(r1001)) ? r1001 : r1002;
+        float r1006 = r1003 != r1003 || r1004 != r1004 ? r1003 + r1004 : r1003 > r1004 || (r1003 == r1004 && !signbit(r1003)) ? r1003 : r1004;
         float r1007 = r1005 != r1005 || r1006 != r1006 ? r1005 + r1006 : r1005 > r1006 || (r1005 == r1006 && !signbit(r1005)) ? r1005 : r1006;
-        float r1008 = r1411 != r1411 || r1004 != r1004 ? r1411 + r1004 : r1411 > r1004 || (r1411 == r1004 && !signbit(r1411)) ? r1411 : r1004;
+        float r1008 = r1411 != r1411 || r1000 != r1000 ? r1411 + r1000 : r1411 > r1000 || (r1411 == r1000 && !signbit(r1411)) ? r1411 : r1000;
         float r1009 = r1412 != r1412 || r1007 != r1007 ? r1412 + r1007 : r1412 > r1007 || (r1412 == r1007 && !signbit(r1412)) ? r1412 : r1007;
         bool r1010 = r1008 == as_float(0xff800000u);
         bool r1011 = r1009 == as_float(0xff800000u);
@@ -1649,24 +1649,24 @@ void tw_attention_tiled(
             r1385 = t84.s2;
             r1386 = t84.s3;
         }
-        float r1387;
-        float r1388;
-        float r1389;
+        float r1387 = r1383 + r1384;
+        float r1388 = r1385 + r1386;
+        float r1389 = r1387 + r1388;
         float r1390;
+        float r1391;
+        float r1392;
+        float r1393;
         {
             float4 t85 = *(__local const float4 *)(shared_memory + (r378 + 256u));
-            r1387 = t85.s0;
-            r1388 = t85.s1;
-            r1389 = t85.s2;
-            r1390 = t85.s3;
+            r1390 = t85.s0;
+            r1391 = t85.s1;
+            r1392 = t85.s2;
+            r1393 = t85.s3;
         }
-        float r1391 = r1383 + r1384;
-        float r1392 = r1385 + r1386;
-        float r1393 = r1391 + r1392;
-        float r1394 = r1387 + r1388;
-        float r1395 = r1389 + r1390;
+        float r1394 = r1390 + r1391;
+        float r1395 = r1392 + r1393;
         float r1396 = r1394 + r1395;
-        float r1397 = r1375 + r1393;
+        float r1397 = r1375 + r1389;
         float r1398 = r1376 + r1396;
         uint r1399 = r1401 + 1u;
         uint r1400 = r1402 + 16u;

@@ -66,6 +66,7 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
     let kind = number(id, ffi::CL_DEVICE_TYPE);
     let memory = number(id, ffi::CL_DEVICE_GLOBAL_MEM_SIZE);
     let version = text(id, ffi::CL_DEVICE_VERSION);
+    let driver = format!("{version} {}", text(id, ffi::CL_DRIVER_VERSION));
     let unusable = if number(id, ffi::CL_DEVICE_AVAILABLE) == 0 {
         Some("it is not available")
     } else if number(id, ffi::CL_DEVICE_COMPILER_AVAILABLE) == 0 {
@@ -76,6 +77,10 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
         Some("its addresses have not 64 bits")
     } else if version.starts_with("OpenCL 1.0") || version.starts_with("OpenCL 1.1") {
         Some("it is older than OpenCL 1.2")
+    } else if is_pocl_5(&driver) && std::env::var("POCL_WORK_GROUP_METHOD").as_deref() != Ok("cbs") {
+        Some(
+            "PoCL 5 gives wrong results where kernels have barriers in loops; install PoCL 6, or set POCL_WORK_GROUP_METHOD=cbs",
+        )
     } else {
         None
     };
@@ -94,13 +99,20 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
         info: DeviceInfo {
             name: format!("opencl:{index}"),
             kind: DeviceKind::OpenCl,
-            driver: format!("{version} {}", text(id, ffi::CL_DRIVER_VERSION)),
+            driver,
             model,
             memory_bytes: (memory > 0).then_some(memory),
             gpu: kind & ffi::CL_DEVICE_TYPE_GPU != 0,
             unusable: unusable.map(str::to_owned),
         },
     }
+}
+
+/// Is it the driver ([`DeviceInfo::driver`]) that miscompiles work-items with barriers in loops? PoCL 5.0 (of Ubuntu 24.04) did on a
+/// processor with AVX-512, attention and the gradient of layer norm among them. With its other way of making loops of
+/// work-items (`cbs`) results were right; PoCL 3.1 and 6.0 are right in either way.
+pub(super) fn is_pocl_5(driver: &str) -> bool {
+    driver.contains("PoCL") && driver.rsplit(' ').next().is_some_and(|v| v.starts_with("5."))
 }
 
 /// The bytes of one of a device's properties; empty if it has not this property.
@@ -171,4 +183,18 @@ pub(super) fn code_text(code: cl_int) -> String {
         _ => "an OpenCL error",
     };
     format!("{name} ({code})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_pocl_5;
+
+    #[test]
+    fn pocl_5_is_known_by_its_version() {
+        let driver = |version: &str| format!("OpenCL 3.0 PoCL HSTR: cpu-x86_64-pc-linux-gnu-skylake-avx512 {version}");
+        assert!(is_pocl_5(&driver("5.0")));
+        for other in [driver("3.1"), driver("6.0"), "OpenCL 3.0 CUDA 550.54".into(), "OpenCL 3.0 NEO 5.1".into()] {
+            assert!(!is_pocl_5(&other), "{other}");
+        }
+    }
 }

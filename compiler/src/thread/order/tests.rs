@@ -48,14 +48,14 @@ fn accesses(func: &Function) -> String {
 fn what_fits_stays() {
     let mut func = increments();
     let before = func.clone();
-    fit_registers(&mut func, &[0, 1, 2], 100);
+    fit_registers(&mut func, &[0, 1, 2], 100, 100);
     assert_eq!(func, before);
 }
 
 #[test]
 fn each_store_comes_after_what_it_needs_and_stores_take_turns() {
     let mut func = increments();
-    fit_registers(&mut func, &[0, 1, 2], 0);
+    fit_registers(&mut func, &[0, 1, 2], 0, 0);
     verify(&func).unwrap();
     // One load ahead costs no register: a sum takes that of what is added.
     assert_eq!(accesses(&func), format!("lS{}S", "lSS".repeat(N - 1)));
@@ -65,7 +65,7 @@ fn each_store_comes_after_what_it_needs_and_stores_take_turns() {
 fn loads_run_as_far_ahead_as_registers_allow() {
     let mut func = increments();
     // Three addresses; loads of three stores beside the sum of one.
-    fit_registers(&mut func, &[0, 1, 2], 4);
+    fit_registers(&mut func, &[0, 1, 2], 4, 4);
     verify(&func).unwrap();
     let text = accesses(&func);
     assert!(text.starts_with("lll") && text.contains("lSSl"), "{text}");
@@ -74,12 +74,12 @@ fn loads_run_as_far_ahead_as_registers_allow() {
 #[test]
 fn accesses_to_the_same_memory_keep_their_order() {
     let mut func = increments();
-    fit_registers(&mut func, &[0, 0, 0], 0);
+    fit_registers(&mut func, &[0, 0, 0], 0, 0);
     verify(&func).unwrap();
     assert_eq!(accesses(&func), format!("{}{}", "l".repeat(N), "S".repeat(2 * N)));
     // y may be x, z is not.
     let mut func = increments();
-    fit_registers(&mut func, &[0, 0, 1], 0);
+    fit_registers(&mut func, &[0, 0, 1], 0, 0);
     let text = accesses(&func);
     let first_of_y = text.find("lS").unwrap();
     assert_eq!(text[..=first_of_y].matches('l').count(), N, "no load after a store that it may see: {text}");
@@ -106,13 +106,13 @@ fn what_only_the_last_stretch_needs_comes_after_the_barrier() {
     let before = b.finish();
 
     let mut func = before.clone();
-    fit_registers(&mut func, &[0, 1, 2], 0);
+    fit_registers(&mut func, &[0, 1, 2], 0, 0);
     verify(&func).unwrap();
     assert_eq!(accesses(&func), format!("{}|{}", "lW".repeat(N), "lrS".repeat(N)));
 
     // Where z may be y, other threads may have stored what is loaded: the loads stay before the barrier.
     let mut func = before;
-    fit_registers(&mut func, &[0, 1, 1], 0);
+    fit_registers(&mut func, &[0, 1, 1], 0, 0);
     verify(&func).unwrap();
     let text = accesses(&func);
     assert_eq!(text.split('|').next().unwrap().matches('l').count(), 2 * N, "{text}");
