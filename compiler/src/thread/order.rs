@@ -236,7 +236,7 @@ struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    /// Of instructions of one block, the first of which in the text, but for pure ones, has number `begin`.
+    /// Of instructions of one block; `begin` is the number of the first that was not moved there from before.
     fn new(func: &'a Function, lives: &'a Lives, begin: usize, insts: &'a [InstId]) -> Self {
         let mut here = HashMap::new();
         let mut after = vec![Vec::new(); insts.len()];

@@ -110,7 +110,7 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
 
 /// Is it the driver ([`DeviceInfo::driver`]) that miscompiles work-items with barriers in loops? PoCL 5.0 (of Ubuntu 24.04) did on a
 /// processor with AVX-512, attention and the gradient of layer norm among them. With its other way of making loops of
-/// work-items (`cbs`) results were right; PoCL 3.1 and 6.0 are right in either way.
+/// work-items (`cbs`) results were right; so are those of PoCL 3.1 and 6.0 as they come.
 pub(super) fn is_pocl_5(driver: &str) -> bool {
     driver.contains("PoCL") && driver.rsplit(' ').next().is_some_and(|v| v.starts_with("5."))
 }
