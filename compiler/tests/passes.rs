@@ -69,7 +69,7 @@ fn outputs(func: &Function, args: &[Argument], programs: usize) -> Vec<u64> {
 #[test]
 fn optimised_functions_store_the_same() {
     let config = Config { ops: 40, ..Config::runnable() };
-    let programs = config.runnable.map_or(1, |r| r.programs);
+    let programs = config.runnable.map_or(1, |r| r.programs());
     let (mut before, mut after) = (0, 0);
     for seed in 0..1500 {
         let mut func = random_function(seed, &config);

@@ -29,7 +29,7 @@ fn configs() -> Vec<Config> {
         Config { ops: 100, max_nesting: 4, ..Config::default() },
         Config { floats: Floats::All, dtypes: floats, ..Config::runnable() },
         Config { max_elements: 1, max_nesting: 0, dtypes: vec![], address_values: false, ..Config::default() },
-        Config { runnable: Some(Runnable { elements: 16, programs: 1 }), ..Config::runnable() },
+        Config { runnable: Some(Runnable { elements: 16, grid: [1; 3] }), ..Config::runnable() },
     ]
 }
 

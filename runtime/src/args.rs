@@ -62,6 +62,22 @@ impl<'a> KernelArg<'a> {
         Ok(Self(Repr::View { memory, shape, access, coarse: false }))
     }
 
+    /// A pointer to elements of untyped memory, for callers that know dtypes only at run time. The kernel may read and write
+    /// those of the range.
+    ///
+    /// # Errors
+    /// [`Error::View`] if the range is not inside the memory.
+    pub fn pointer(memory: &'a Arc<Memory>, dtype: DType, range: std::ops::Range<usize>) -> Result<Self> {
+        let (size, elements) = (dtype.bytes() as u64, memory.bytes() / dtype.bytes() as u64);
+        if range.start > range.end || range.end as u64 > elements {
+            return Err(Error::View(format!(
+                "elements {}..{} of {dtype} are not inside of memory of {elements} elements",
+                range.start, range.end
+            )));
+        }
+        Ok(Self(Repr::Slice { memory, dtype, lo: range.start as u64 * size, hi: range.end as u64 * size }))
+    }
+
     /// The same argument, of whose strides and contiguous extents only multiples of 16 (and strides of 1) are told apart: fewer
     /// variants of the kernel where extents change from launch to launch. Anything but a view stays as it is.
     #[must_use]

@@ -46,9 +46,14 @@ pub struct Caps {
     pub access16: bool,
     /// Is `F64` arithmetic supported?
     pub f64: bool,
-    /// Does the device round [`crate::thread::Op::Fma`] once? Where it does not, the emitter of SPIR-V computes that of
-    /// `F32` exactly through `F64`, slowly; that of `F64` is rounded twice. False for llvmpipe.
+    /// Does the device round [`crate::thread::Op::Fma`] once? Where it does not, the emitter of SPIR-V computes it
+    /// in steps, slowly: of `F32` rightly; of `F64` rightly where factors are below 2^400 and the product is between 2^-900 and
+    /// 2^900 (beyond, it is rounded twice). False for llvmpipe.
     pub fused_fma: bool,
+    /// Does the driver's compiler treat a float operation with a constant zero as if there were no NaN, infinities and
+    /// signs of zeros, though it was asked to keep them? Then zeros are numbers that it cannot know. True for llvmpipe,
+    /// whose code generator (`lp_build_mul`, `lp_build_add`, `lp_build_div`) has shortcuts for them.
+    pub opaque_zeros: bool,
     /// Can code ask for zeros, infinities and NaN of `F32` and of `F64` to be kept as IEEE 754 has them
     /// (`shaderSignedZeroInfNanPreserveFloat32` and `64` of Vulkan)? Without asking, drivers may take `a < b ? a : b` for a
     /// minimum, which it is not where b is NaN. Other languages always keep them.
@@ -96,6 +101,7 @@ impl Caps {
             access16: true,
             f64: true,
             fused_fma: true,
+            opaque_zeros: false,
             keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: true,
@@ -120,6 +126,7 @@ impl Caps {
             access16: true,
             f64,
             fused_fma: true,
+            opaque_zeros: false,
             keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: false,
@@ -144,6 +151,7 @@ impl Caps {
             access16: true,
             f64: true,
             fused_fma: true,
+            opaque_zeros: false,
             keep_nan: [false; 2],
             f16_convert: false,
             bf16_convert: false,

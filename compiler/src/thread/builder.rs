@@ -226,9 +226,12 @@ impl Builder {
                     },
                     IBin::Shl | IBin::ShrS | IBin::ShrU if ky == Some(0) || kx == Some(0) => Some(x),
                     IBin::MinS | IBin::MinU | IBin::MaxS | IBin::MaxU if x == y => Some(x),
+                    IBin::MinS | IBin::MinU | IBin::MaxS | IBin::MaxU => self.extreme_widened(*b, x, y),
                     _ => None,
                 }
             }
+            Op::ICmpS(cmp) => self.compare_widened(*cmp, true, x, y?),
+            Op::ICmpU(cmp) => self.compare_widened(*cmp, false, x, y?),
             Op::Not => {
                 let inst = self.def(x)?;
                 matches!(inst.op, Op::Not).then(|| inst.operands[0])

@@ -20,6 +20,7 @@ pub mod ops;
 pub mod order;
 pub mod print;
 pub mod verify;
+mod widened;
 
 pub use builder::Builder;
 pub use function::{

@@ -177,6 +177,19 @@ pub enum Cmp {
     Ge,
 }
 
+impl Cmp {
+    /// The comparison that says the same with its operands exchanged.
+    pub fn swapped(self) -> Self {
+        match self {
+            Cmp::Eq | Cmp::Ne => self,
+            Cmp::Lt => Cmp::Gt,
+            Cmp::Le => Cmp::Ge,
+            Cmp::Gt => Cmp::Lt,
+            Cmp::Ge => Cmp::Le,
+        }
+    }
+}
+
 /// Conversions of one register to another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Conv {

@@ -1,6 +1,6 @@
 //! Random kernels of the shapes people write: reductions, views, updates in place, products in loops, carried tiles.
 
-use crate::Typed;
+use crate::families::Typed;
 use crate::maker::{Fill, Maker, NUMBERS};
 use tilewright_compiler::DType;
 use tilewright_compiler::tile::{BinaryOp, Cmp, Constant, DotPrecision, Shape, TileType, UnaryOp, Value};

@@ -2,6 +2,7 @@
 //!
 //! What is compared are all bytes of all buffers, exactly; only two NaNs of one type are equal whatever their bits. Kernels
 //! are made so that every correct order of evaluation gives the same bits: floats that are summed are small whole numbers.
+//! The families of `numeric` say how far apart results may be ([`Tolerance`]).
 //!
 //! `TILEWRIGHT_FUZZ_SEEDS=n` runs n seeds of each family on all targets (else a few hundred, each on two targets),
 //! `TILEWRIGHT_FUZZ_FROM=seed` begins there, `TILEWRIGHT_FUZZ_FAMILY=word` runs only the families with `word` in their name.
@@ -9,47 +10,20 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod families;
 mod generated;
 mod kernels;
 mod maker;
+mod numeric;
 mod shrink;
 
-use common::{Case, Failure, targets};
+use common::{Failure, targets};
+use families::{FAMILIES, Family, Typed, difference, options};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tilewright_compiler::DType;
 use tilewright_compiler::pipeline::Options;
 use tilewright_compiler::target::Caps;
-
-/// A kernel and the element type of each of its buffers.
-#[derive(Clone)]
-pub struct Typed {
-    /// The kernel.
-    pub case: Case,
-    /// Types by buffer.
-    pub dtypes: Vec<DType>,
-}
-
-/// Kernels by seed.
-struct Family {
-    name: &'static str,
-    make: fn(u64) -> Typed,
-    /// How many seeds are run when nobody asks for a number.
-    seeds: u64,
-}
-
-const FAMILIES: &[Family] = &[
-    Family { name: "generated", make: generated::exact, seeds: 150 },
-    Family { name: "generated large", make: generated::large, seeds: 15 },
-    Family { name: "generated special", make: generated::special, seeds: 60 },
-    Family { name: "reductions", make: kernels::reductions, seeds: 60 },
-    Family { name: "views", make: kernels::views, seeds: 100 },
-    Family { name: "in place", make: kernels::in_place, seeds: 60 },
-    Family { name: "products", make: kernels::products, seeds: 60 },
-    Family { name: "carried", make: kernels::carried, seeds: 60 },
-    Family { name: "generated data movement", make: generated::movement, seeds: 60 },
-];
 
 thread_local! {
     /// Is this thread running a kernel, so that a panic is a fault that is reported later?
@@ -88,13 +62,13 @@ impl Verdict {
 /// Runs one kernel both ways.
 pub fn judge(typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
     let run = || -> Result<Verdict, Failure> {
-        let expected = typed.case.try_interpret()?;
+        let expected = typed.expected()?;
         let (got, _) = match typed.case.try_simulate(caps, options) {
             Err(Failure::Unsupported(_)) => return Ok(Verdict::Skipped),
             other => other?,
         };
         for (i, ((e, g), &dtype)) in expected.iter().zip(&got).zip(&typed.dtypes).enumerate() {
-            if let Some(why) = difference(dtype, e, g) {
+            if let Some(why) = difference(dtype, typed.tolerance, e, g) {
                 return Ok(Verdict::Differs(format!("buffer {i} of {dtype}: {why}")));
             }
         }
@@ -110,33 +84,6 @@ pub fn judge(typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
             Verdict::Panicked(text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).into())).unwrap_or_default())
         }
     }
-}
-
-/// The first element that differs.
-fn difference(dtype: DType, expected: &[u8], got: &[u8]) -> Option<String> {
-    let n = dtype.bytes();
-    for (i, (e, g)) in expected.chunks_exact(n).zip(got.chunks_exact(n)).enumerate() {
-        if e != g && !(is_nan(dtype, e) && is_nan(dtype, g)) {
-            let hex = |x: &[u8]| x.iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
-            return Some(format!("element {i} is 0x{}, expected 0x{}", hex(g), hex(e)));
-        }
-    }
-    None
-}
-
-fn is_nan(dtype: DType, x: &[u8]) -> bool {
-    match (dtype, x) {
-        (DType::F16, &[a, b]) => half::f16::from_le_bytes([a, b]).is_nan(),
-        (DType::BF16, &[a, b]) => half::bf16::from_le_bytes([a, b]).is_nan(),
-        (DType::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
-        (DType::F64, _) => x.try_into().is_ok_and(|x| f64::from_le_bytes(x).is_nan()),
-        _ => false,
-    }
-}
-
-/// Warps and stages for a seed.
-fn options(seed: u64) -> Options {
-    Options { num_warps: [4, 1, 2, 8, 16][seed as usize % 5], num_stages: 1 + (seed / 5) as u32 % 4 }
 }
 
 fn number(name: &str) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! What the families of hand-made random kernels share: a builder with buffers, and random choices.
 
-use crate::Typed;
 use crate::common::{Arg, Case};
+use crate::families::{Tolerance, Typed};
 use tilewright_compiler::DType;
 use tilewright_compiler::tile::{
     BinaryOp, Builder, Cmp, Constant, ParamHint, ReduceOp, Shape, TileType, Value, ViewValue,
@@ -40,6 +40,10 @@ pub enum Fill {
     Small,
     /// Few different numbers, of floats also NaN, infinities and both zeros.
     Special,
+    /// Fractions from -1 to 1, of integers as [`Fill::Small`].
+    Fractions,
+    /// Of floats: magnitudes from the least to the greatest, and what is special. Of integers any bits.
+    Wide,
     /// What the kernel overwrites.
     Output,
 }
@@ -55,7 +59,7 @@ impl Maker {
 
     pub fn finish(self) -> Typed {
         let case = Case { func: self.b.finish(), args: self.args, buffers: self.buffers, grid: [self.grid, 1, 1] };
-        Typed { case, dtypes: self.dtypes }
+        Typed { case, dtypes: self.dtypes, tolerance: Tolerance::Exact }
     }
 
     // ---- choices ------------------------------------------------------------------------------------------------
@@ -112,6 +116,25 @@ impl Maker {
                     let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0];
                     Constant::from_f64(dtype, self.pick(&special))
                 }
+                Fill::Fractions if dtype.is_float() => {
+                    let fraction = self.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0;
+                    Constant::from_f64(dtype, fraction)
+                }
+                Fill::Wide if dtype.is_float() => {
+                    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 0.5];
+                    let sign = if self.chance(50) { -1.0 } else { 1.0 };
+                    let magnitude = 1.0 + self.below(1 << 20) as f64 / f64::from(1 << 20);
+                    let exponent = match (self.below(3), dtype) {
+                        (0 | 1, _) => self.below(16) as i32 - 8,
+                        (_, DType::F16) => self.below(30) as i32 - 14,
+                        (_, DType::F64) => self.below(2000) as i32 - 1000,
+                        _ => self.below(250) as i32 - 125,
+                    };
+                    let some = sign * magnitude * 2f64.powi(exponent);
+                    let value = if self.chance(15) { self.pick(&special) } else { some };
+                    Constant::from_f64(dtype, value)
+                }
+                Fill::Wide if dtype.is_int() => Constant::from_i64(dtype, (self.below(1 << 40) as i64) << 20),
                 _ if dtype == DType::Bool => Constant::from_i64(dtype, n & 1),
                 _ => Constant::from_i64(dtype, signed),
             };

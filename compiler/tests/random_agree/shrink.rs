@@ -1,6 +1,6 @@
 //! Makes a kernel that fails smaller while it fails in the same way.
 
-use crate::Typed;
+use crate::families::Typed;
 use std::collections::HashSet;
 use tilewright_compiler::passes;
 use tilewright_compiler::tile::{Constant, Function, Op, OpId, Region, Value, verify};

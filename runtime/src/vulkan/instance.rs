@@ -214,6 +214,7 @@ impl Traits {
         caps.access16 = features.v11.storage_buffer16_bit_access == vk::TRUE && features.core.shader_int16 == vk::TRUE;
         // Software devices compute a multiply-add in two steps; GPUs have had it fused for as long as they have addresses.
         caps.fused_fma = basic.device_type != vk::PhysicalDeviceType::CPU;
+        caps.opaque_zeros = !caps.fused_fma;
         caps.keep_nan = [
             driver.shader_signed_zero_inf_nan_preserve_float32 == vk::TRUE,
             driver.shader_signed_zero_inf_nan_preserve_float64 == vk::TRUE,

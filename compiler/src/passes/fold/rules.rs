@@ -4,7 +4,7 @@ use super::super::cse::is_commutative;
 use super::super::rewrite::emit;
 use super::{Fold, Step};
 use crate::analysis::int;
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::interp::scalar::eval_elementwise;
 use crate::tile::{BinaryOp, Cmp, Constant, Op, OpId, ReduceOp, Shape, UnaryOp, Value};
 
@@ -90,6 +90,10 @@ impl Fold<'_> {
     }
 
     fn unary(&mut self, id: OpId, op: UnaryOp, x: Value) -> Step {
+        // Of an unsigned type a negation wraps, and the result is what it is.
+        if op == UnaryOp::Abs && self.dtype(x).kind() == Kind::Unsigned {
+            return Step::Replace(x);
+        }
         let Some(inner) = self.def(x) else { return Step::Keep };
         match (op, &inner.op) {
             (UnaryOp::Not | UnaryOp::Neg, Op::Unary(same)) if op == *same => Step::Replace(inner.operands[0]),

@@ -1,6 +1,7 @@
 //! Arithmetic, comparisons and conversions.
 
 use super::Emitter;
+use super::fma::is_zero;
 use crate::error::Result;
 use crate::thread::{Cmp, Conv, FBin, FUn, IBin, InstData, Op as ThreadOp, Ty};
 use rspirv::spirv::{GlslStd450Op as Glsl, Op, Word};
@@ -12,12 +13,18 @@ impl Emitter<'_> {
         let result = self.func.ty(inst.results[0]);
         let from = inst.operands.first().map_or(result, |&v| self.func.ty(v));
         Ok(match &inst.op {
+            ThreadOp::Const(bits) if self.caps.opaque_zeros && is_zero(result, *bits) => {
+                self.opaque_zero(result, *bits)
+            }
             ThreadOp::Const(bits) => self.module.constant(result, *bits),
             ThreadOp::IBin(op) if result == Ty::Pred => return self.logical(*op, &o),
             ThreadOp::IBin(op) => self.ibin(*op, result, o[0], o[1]),
             ThreadOp::FBin(op) => self.fbin(*op, result, o[0], o[1]),
             ThreadOp::FUn(op) => return self.fun(*op, result, o[0]),
-            ThreadOp::Fma if result == Ty::F32 && !self.caps.fused_fma && self.caps.f64 => self.fma_through_f64(&o),
+            ThreadOp::Fma if !self.caps.fused_fma && self.caps.f64 => match result {
+                Ty::F32 => self.fma_through_f64(&o),
+                _ => self.fma_of_f64(o[0], o[1], o[2]),
+            },
             ThreadOp::Fma => {
                 let ty = self.module.ty(result);
                 let r = self.module.glsl(Glsl::Fma, ty, &o);
@@ -37,7 +44,7 @@ impl Emitter<'_> {
         })
     }
 
-    fn typed(&mut self, op: Op, ty: Ty, operands: &[Word]) -> Word {
+    pub(super) fn typed(&mut self, op: Op, ty: Ty, operands: &[Word]) -> Word {
         let ty = self.module.ty(ty);
         self.module.op(op, ty, operands)
     }
@@ -148,7 +155,7 @@ impl Emitter<'_> {
 
     // ---- floats --------------------------------------------------------------------------------------------------
 
-    fn fbin(&mut self, op: FBin, ty: Ty, a: Word, b: Word) -> Word {
+    pub(super) fn fbin(&mut self, op: FBin, ty: Ty, a: Word, b: Word) -> Word {
         let op = match op {
             FBin::Add => Op::FAdd,
             FBin::Sub => Op::FSub,
@@ -167,7 +174,7 @@ impl Emitter<'_> {
     }
 
     /// The bits of a float as an integer.
-    fn bits(&mut self, ty: Ty, x: Word) -> (Ty, Word) {
+    pub(super) fn bits(&mut self, ty: Ty, x: Word) -> (Ty, Word) {
         let int = if ty == Ty::F32 { Ty::I32 } else { Ty::I64 };
         (int, self.typed(Op::Bitcast, int, &[x]))
     }
@@ -196,41 +203,7 @@ impl Emitter<'_> {
         self.typed(Op::Select, ty, &[first, a, b])
     }
 
-    /// `a * b + c` of `F32`, rounded once, for devices that round twice. The product is exact in `F64`; the sum is rounded
-    /// to odd there (an inexact sum with an even last bit moves to the neighbour on the side of the exact sum), so that
-    /// the second rounding, of 53 bits to 24, sees where the exact sum lies. See Boldo and Melquiond, "Emulation of FMA
-    /// and correctly rounded sums", 2008.
-    fn fma_through_f64(&mut self, o: &[Word]) -> Word {
-        let wide: Vec<Word> = o.iter().map(|&x| self.typed(Op::FConvert, Ty::F64, &[x])).collect();
-        let product = self.fbin(FBin::Mul, Ty::F64, wide[0], wide[1]);
-        let sum = self.fbin(FBin::Add, Ty::F64, product, wide[2]);
-        // What the sum lost, exactly: Knuth's TwoSum. NaN if the sum is not finite.
-        let added = self.fbin(FBin::Sub, Ty::F64, sum, product);
-        let kept = self.fbin(FBin::Sub, Ty::F64, sum, added);
-        let lost_product = self.fbin(FBin::Sub, Ty::F64, product, kept);
-        let lost_addend = self.fbin(FBin::Sub, Ty::F64, wide[2], added);
-        let lost = self.fbin(FBin::Add, Ty::F64, lost_product, lost_addend);
-
-        let zero = self.module.constant(Ty::F64, 0);
-        let (more, less) = (self.fcmp(Cmp::Gt, lost, zero), self.fcmp(Cmp::Lt, lost, zero));
-        let inexact = self.typed(Op::LogicalOr, Ty::Pred, &[more, less]);
-        let (_, bits) = self.bits(Ty::F64, sum);
-        let (none, one) = (self.module.constant(Ty::I64, 0), self.module.constant(Ty::I64, 1));
-        let last = self.typed(Op::BitwiseAnd, Ty::I64, &[bits, one]);
-        let even = self.typed(Op::IEqual, Ty::Pred, &[last, none]);
-        let moves = self.typed(Op::LogicalAnd, Ty::Pred, &[inexact, even]);
-        // Away from zero if the lost part has the sign of the sum, which is not zero where anything was lost.
-        let positive = self.typed(Op::SGreaterThanEqual, Ty::Pred, &[bits, none]);
-        let outward = self.typed(Op::LogicalEqual, Ty::Pred, &[more, positive]);
-        let minus_one = self.module.constant(Ty::I64, u64::MAX);
-        let step = self.typed(Op::Select, Ty::I64, &[outward, one, minus_one]);
-        let moved = self.typed(Op::IAdd, Ty::I64, &[bits, step]);
-        let odd = self.typed(Op::Select, Ty::I64, &[moves, moved, bits]);
-        let odd = self.typed(Op::Bitcast, Ty::F64, &[odd]);
-        self.typed(Op::FConvert, Ty::F32, &[odd])
-    }
-
-    fn fun(&mut self, op: FUn, ty: Ty, a: Word) -> Result<Word> {
+    pub(super) fn fun(&mut self, op: FUn, ty: Ty, a: Word) -> Result<Word> {
         let inst = match op {
             FUn::Neg => {
                 let r = self.typed(Op::FNegate, ty, &[a]);
@@ -279,7 +252,7 @@ impl Emitter<'_> {
 
     /// Not to be contracted: a driver may not turn the complement of a comparison into the opposite comparison, which
     /// differs for NaN.
-    fn fcmp(&mut self, cmp: Cmp, a: Word, b: Word) -> Word {
+    pub(super) fn fcmp(&mut self, cmp: Cmp, a: Word, b: Word) -> Word {
         let op = match cmp {
             Cmp::Eq => Op::FOrdEqual,
             Cmp::Ne => Op::FUnordNotEqual,

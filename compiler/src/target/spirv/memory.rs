@@ -31,6 +31,11 @@ impl Emitter<'_> {
         self.load(ty, pointer)
     }
 
+    /// The number of programs along the first axis.
+    pub(super) fn num_programs(&mut self) -> Word {
+        self.push_constant(0, Ty::I32)
+    }
+
     fn declare_push_constants(&mut self) -> Word {
         let u32_ty = self.module.uint(32);
         let mut members: Vec<_> = (0..HEADER_MEMBERS).map(|i| (u32_ty, i * 4)).collect();

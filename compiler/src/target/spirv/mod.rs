@@ -30,9 +30,11 @@
 //! # Floats
 //! Every float op is `NoContraction`; where [`Caps::keep_nan`], NaN, infinities and the signs of zeros are kept. Subnormal results and operands may be flushed to zero where the driver does so, and
 //! Vulkan lets division and square root be off by a few units in the last place. Whether a multiply-add is rounded once is
-//! the device's choice, too: [`Caps::fused_fma`].
+//! the device's choice, too; where it is not ([`Caps::fused_fma`]), it is computed in several steps. Where the driver's compiler
+//! forgets NaN and the signs of zeros beside a constant zero ([`Caps::opaque_zeros`]), there are no constant zeros.
 
 mod control;
+mod fma;
 mod inst;
 mod memory;
 mod module;

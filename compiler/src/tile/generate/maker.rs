@@ -25,6 +25,7 @@ pub(super) fn make(rng: Random, config: &Config) -> Function {
         rng,
         config,
         dtypes,
+        preferred: config.dtypes.clone(),
         max_exponent: max.ilog2() as usize,
         pool: Vec::new(),
         inputs: Vec::new(),
@@ -37,7 +38,14 @@ pub(super) fn make(rng: Random, config: &Config) -> Function {
     };
     maker.params();
     if let Some(r) = config.runnable {
-        let pid = maker.b.program_id(0).expect(VALID);
+        let mut pid = maker.b.program_id(0).expect(VALID);
+        let mut programs = r.grid[0];
+        for (axis, &n) in r.grid.iter().enumerate().skip(1).filter(|(_, n)| **n > 1) {
+            let (slice, number) = (maker.i32(programs as i64), maker.b.program_id(axis as u8).expect(VALID));
+            let before = maker.b.binary(BinaryOp::Mul, number, slice).expect(VALID);
+            pid = maker.b.binary(BinaryOp::Add, pid, before).expect(VALID);
+            programs *= n;
+        }
         let elements = maker.i32(r.elements as i64);
         let first = maker.b.binary(BinaryOp::Mul, pid, elements).expect(VALID);
         maker.first = Some((pid, first));
@@ -55,6 +63,8 @@ struct Maker<'a> {
     rng: Random,
     config: &'a Config,
     dtypes: Vec<DType>,
+    /// Those that numbers rather have.
+    preferred: Vec<DType>,
     /// Binary logarithm of the greatest number of elements of a tile.
     max_exponent: usize,
     /// The values that may be used here.
@@ -76,7 +86,9 @@ impl Maker<'_> {
     // ---- choices ----------------------------------------------------------------------------------------------
 
     fn dtype(&mut self) -> DType {
-        self.dtypes[self.rng.below(self.dtypes.len())]
+        let narrow = self.preferred.len() < DType::ALL.len() && self.rng.chance(80);
+        let from = if narrow && !self.preferred.is_empty() { &self.preferred } else { &self.dtypes };
+        from[self.rng.below(from.len())]
     }
 
     fn shape_of_rank(&mut self, rank: usize) -> Shape {
@@ -99,7 +111,8 @@ impl Maker<'_> {
             return self.b.ty(v).shape.clone();
         }
         let rank = [0, 0, 1, 1, 1, 2, 2, 2, 3, 3][self.rng.below(10)];
-        self.shape_of_rank(rank)
+        let rank = if rank == 3 { 3 + self.rng.below(self.config.max_rank.max(3) - 2) } else { rank };
+        self.shape_of_rank(rank.min(self.config.max_rank))
     }
 
     /// A value of the pool with such a type, rather a recent one.
@@ -281,7 +294,7 @@ impl Maker<'_> {
 
     fn view(&mut self, name: &str, class: usize) -> ViewValue {
         let dtype = self.dtype();
-        let rank = 1 + self.rng.below(3) as u8;
+        let rank = 1 + self.rng.below(self.config.max_rank) as u8;
         let index = if self.dtypes.contains(&DType::I64) && self.rng.chance(50) { DType::I64 } else { DType::I32 };
         let mut hints = vec![ParamHint::default(); 1 + 2 * usize::from(rank)];
         hints[0] = self.address_hint(class);
@@ -435,7 +448,8 @@ impl Maker<'_> {
 
     /// A shape with as many elements.
     fn other_shape(&mut self, elements: usize) -> Shape {
-        let rank = if elements == 1 { self.rng.below(4) } else { 1 + self.rng.below(3) };
+        let max = self.config.max_rank;
+        let rank = if elements == 1 { self.rng.below(max + 1) } else { 1 + self.rng.below(max) };
         let mut left = elements;
         let mut dims = Vec::new();
         for axis in 0..rank {
@@ -673,14 +687,15 @@ impl Maker<'_> {
             (self.value_of(&bound)?, self.value_of(&bound)?)
         } else if self.rng.chance(50) {
             let lo = self.rng.below(20) as i64 - 10;
-            let hi = lo + step * self.rng.below(5) as i64;
+            let hi = lo + step * self.rng.below(self.config.max_trips + 1) as i64;
             (self.b.const_i64(index, lo).expect(VALID), self.b.const_i64(index, hi).expect(VALID))
         } else {
-            // Bounds known only when the program runs: lo in 0..16, 0 to 3 iterations.
+            // Bounds known only when the program runs: lo in 0..16, fewer iterations than the most.
             let (lo, n) = (self.value_of(&bound)?, self.value_of(&bound)?);
-            let [fifteen, three] = [15, 3].map(|c| self.b.const_i64(index, c).expect(VALID));
+            let few = self.config.max_trips as i64 - 1;
+            let [fifteen, few] = [15, few].map(|c| self.b.const_i64(index, c).expect(VALID));
             let lo = self.b.binary(BinaryOp::And, lo, fifteen).expect(VALID);
-            let n = self.b.binary(BinaryOp::And, n, three).expect(VALID);
+            let n = self.b.binary(BinaryOp::And, n, few).expect(VALID);
             let length = self.b.binary(BinaryOp::Mul, n, step_value).expect(VALID);
             (lo, self.b.binary(BinaryOp::Add, lo, length).expect(VALID))
         };
@@ -709,7 +724,7 @@ impl Maker<'_> {
         if self.rng.chance(50) {
             self.step(depth + 1);
         }
-        let limit = self.rng.below(5) as i64;
+        let limit = self.rng.below(self.config.max_trips + 1) as i64;
         let limit = self.i32(limit);
         let mut condition = self.b.compare(Cmp::Lt, inside[0], limit).expect(VALID);
         if self.rng.chance(50)

@@ -1,10 +1,10 @@
 //! Random Tile IR: valid functions for tests and fuzzers, the same for the same seed on every machine.
 //!
-//! [`random_function`] gives a function that passes the verifier, made of all ops, element types, ranks 0 to 3 and control
+//! [`random_function`] gives a function that passes the verifier, made of all ops, element types, ranks and control
 //! flow, as far as the [`Config`] allows. With [`Config::runnable`] the function can also be executed, on any device,
 //! and gives the same results everywhere. This is the contract of that mode:
 //!
-//! - **Launch.** The grid is `(programs, 1, 1)`. [`arguments`] says for each kernel parameter what to pass. Inputs
+//! - **Launch.** The grid is [`Runnable::grid`]. [`arguments`] says for each kernel parameter what to pass. Inputs
 //!   (`inN`) are to be filled by the caller: any integers, but floats of moderate size without NaN, infinities and
 //!   subnormals unless [`Config::floats`] is [`Floats::All`]. Outputs (`outN`) are to be filled with the same bytes
 //!   wherever the function is executed, since not every element of them is stored to.
@@ -12,7 +12,7 @@
 //!   buffer's length. Accesses through views may leave the view, which is what views are for.
 //! - **Order.** Inputs are never written, outputs never read. Each output is stored to by one op at most, which
 //!   stores to distinct addresses, the same ones each time it is executed, and other ones in other programs.
-//! - **Ends.** A loop has at most 4 iterations.
+//! - **Ends.** A loop has at most [`Config::max_trips`] iterations.
 //! - **Floats.** See [`Floats`]: by default, what is stored is the same on each device that rounds basic operations
 //!   correctly and keeps subnormals. The bits of a NaN are not fixed: any two are to be taken for equal.
 
@@ -38,8 +38,15 @@ pub enum Floats {
 pub struct Runnable {
     /// Elements of each buffer for each program: a power of two, at least 16.
     pub elements: usize,
-    /// Programs of the grid, along its first axis.
-    pub programs: usize,
+    /// Programs along each axis of the grid.
+    pub grid: [usize; 3],
+}
+
+impl Runnable {
+    /// Programs in all.
+    pub fn programs(&self) -> usize {
+        self.grid.iter().product()
+    }
 }
 
 /// What a random function is to be like.
@@ -51,7 +58,11 @@ pub struct Config {
     pub max_elements: usize,
     /// How deep loops and branches may be nested; 0 means straight code.
     pub max_nesting: usize,
-    /// Element types that may occur; `bool` and `i32` occur always.
+    /// Most dimensions of a tile or a view: 1 to [`super::Shape::MAX_RANK`].
+    pub max_rank: usize,
+    /// Most iterations of a loop of a runnable function: a power of two.
+    pub max_trips: usize,
+    /// Element types that numbers rather have; `bool` and `i32` occur always, as conditions and offsets at least.
     pub dtypes: Vec<DType>,
     /// Which operations on floats may occur.
     pub floats: Floats,
@@ -72,6 +83,8 @@ impl Default for Config {
             ops: 30,
             max_elements: 256,
             max_nesting: 2,
+            max_rank: 3,
+            max_trips: 4,
             dtypes: DType::ALL.to_vec(),
             floats: Floats::All,
             allow: |_| true,
@@ -84,12 +97,12 @@ impl Default for Config {
 impl Config {
     /// Functions for running, with results that do not depend on the device: 3 programs, buffers of 256 elements each.
     pub fn runnable() -> Self {
-        Self { floats: Floats::Exact, runnable: Some(Runnable { elements: 256, programs: 3 }), ..Self::default() }
+        Self { floats: Floats::Exact, runnable: Some(Runnable { elements: 256, grid: [3, 1, 1] }), ..Self::default() }
     }
 
     /// Elements of a buffer behind a pointer parameter.
     fn buffer_elements(&self) -> usize {
-        self.runnable.map_or(0, |r| r.elements * r.programs)
+        self.runnable.map_or(0, |r| r.elements * r.programs())
     }
 }
 
@@ -106,9 +119,9 @@ pub fn random_function(seed: u64, config: &Config) -> Function {
             r.elements
         );
         assert!(
-            (1..=(1 << 20) / r.elements).contains(&r.programs),
+            (1..=(1 << 20) / r.elements).contains(&r.programs()),
             "the buffers of all {} programs together have at most 2^20 elements",
-            r.programs
+            r.programs()
         );
     }
     maker::make(Random::new(seed), config)
@@ -185,10 +198,20 @@ fn scalar_value(dtype: DType, hint: ParamHint, index: usize) -> i64 {
 /// Extents that no tile divides, and strides that leave gaps between rows.
 fn view_extents(rank: u8, config: &Config) -> (Vec<usize>, Vec<usize>) {
     let n = config.buffer_elements();
-    match rank {
+    match usize::from(rank) {
         1 => (vec![n - 3], vec![1]),
         2 => (vec![n / 8 - 1, 7], vec![8, 1]),
-        _ => (vec![(n / 16 - 1).max(1), 3, 3], vec![12, 4, 1]),
+        3 => (vec![(n / 16 - 1).max(1), 3, 3], vec![12, 4, 1]),
+        rank => {
+            // Dimensions of 2, 1 and 3 elements inside of the first one, a gap after each row of the last.
+            let dims: Vec<usize> = (0..rank).map(|axis| [2, 1, 3][axis % 3]).collect();
+            let mut strides = vec![1; rank];
+            for axis in (0..rank - 1).rev() {
+                strides[axis] = strides[axis + 1] * dims[axis + 1] + usize::from(axis + 2 == rank);
+            }
+            let rows = (n / strides[0]).saturating_sub(1).max(1);
+            ([vec![rows], dims[1..].to_vec()].concat(), strides)
+        }
     }
 }
 
