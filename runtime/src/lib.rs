@@ -21,6 +21,7 @@
 //! | `TILEWRIGHT_CACHE_DIR` | its directory; else `tilewright` in `XDG_CACHE_HOME` or `~/.cache` |
 //! | `TILEWRIGHT_DUMP=DIR` | writes every stage of each kernel compiled to `DIR` |
 //! | `TILEWRIGHT_DUMP_FILTER` | only of kernels whose name contains this |
+//! | `TILEWRIGHT_RACES` | `on`, `off`: does the CPU device report programs that race? Else in builds with debug assertions |
 //! | `TILEWRIGHT_PTXAS` | the ptxas to use instead of the driver's compiler; `off` for none |
 
 mod args;

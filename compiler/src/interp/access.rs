@@ -7,16 +7,18 @@ use super::elementwise::{cast_mut, cast_slice};
 use super::exec::{Context, Worker};
 use super::memory::Window;
 use super::program::{Inst, Ref};
+use super::races::{Access, Meeting, Races};
 use super::value::{Affine, Repr, fill};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tile::Shape;
 
-/// The element whose access memory does not allow.
-#[derive(Clone, Copy)]
+/// The element whose access is refused.
 struct Fault {
     address: i128,
     lane: usize,
+    /// The access it meets; `None`: memory does not allow it.
+    race: Option<Meeting>,
 }
 
 /// Successive elements of a tile at evenly spaced addresses.
@@ -39,11 +41,20 @@ struct Port<'a> {
     base: Option<u64>,
     bytes: usize,
     write: bool,
+    /// Who accesses, where races are looked for.
+    access: Option<(&'a Races, Access)>,
 }
 
 impl<'a> Port<'a> {
-    fn new(context: Context<'a>, dtype: DType, write: bool, base: Option<u64>) -> Self {
-        Self { context, window: Window::NONE, base, bytes: dtype.bytes(), write }
+    fn load_port(context: Context<'a>, inst: &Inst, dtype: DType, base: Option<u64>) -> Self {
+        Self::new(context, inst, dtype, false, base, 0)
+    }
+
+    /// `store` tells this store of the program from others.
+    fn new(context: Context<'a>, inst: &Inst, dtype: DType, write: bool, base: Option<u64>, store: u32) -> Self {
+        let program = context.number;
+        let access = context.races.map(|r| (r, Access { program, store, place: r.place(inst.loc) }));
+        Self { context, window: Window::NONE, base, bytes: dtype.bytes(), write, access }
     }
 
     /// Moves the window to the `bytes` bytes from `address` on.
@@ -76,7 +87,7 @@ impl<'a> Port<'a> {
     fn each(&mut self, run: Run, mut copy: impl FnMut(&Window, u64, usize)) -> Result<(), Fault> {
         for i in 0..run.len {
             let (address, lane) = (run.address + i128::from(run.step) * i as i128, run.first + i);
-            let Some(found) = self.seek(address, self.bytes) else { return Err(Fault { address, lane }) };
+            let Some(found) = self.seek(address, self.bytes) else { return Err(Fault { address, lane, race: None }) };
             copy(&self.window, found, lane);
         }
         Ok(())
@@ -84,6 +95,11 @@ impl<'a> Port<'a> {
 
     /// The error of `inst` for an element of the tile at `tile`.
     fn error(&self, inst: &Inst, fault: Fault, tile: &Ref) -> Error {
+        if let (Some(meeting), Some((races, access))) = (&fault.race, self.access) {
+            let element = self.context.memory.element(fault.address as u64, tile.ty.elem.dtype());
+            let (what, help) = races.explain(meeting, access, self.write, &element);
+            return self.context.fault(inst, &what, fault.lane, &tile.ty.dims, help);
+        }
         let (what, help) = self.context.memory.explain(fault.address, tile.ty.elem.dtype(), self.write, self.base);
         self.context.fault(inst, &what, fault.lane, &tile.ty.dims, help)
     }
@@ -93,6 +109,14 @@ impl<'a> Port<'a> {
         let Some(address) = self.covers(run) else {
             return self.each(run, |w, address, lane| w.read(address, &mut out[lane * bytes..][..bytes]));
         };
+        if let Some((races, access)) = self.access {
+            for i in 0..run.len {
+                let address = address.wrapping_add_signed(run.step * i as i64);
+                if let Some(meeting) = races.load(address, bytes, access) {
+                    return Err(Fault { address: address.into(), lane: run.first + i, race: Some(meeting) });
+                }
+            }
+        }
         let out = &mut out[run.first * bytes..][..run.len * bytes];
         match bytes {
             _ if run.step == bytes as i64 => self.window.read(address, out),
@@ -109,6 +133,9 @@ impl<'a> Port<'a> {
         let Some(address) = self.covers(run) else {
             return self.each(run, |w, address, lane| w.write(address, &x[lane * bytes..][..bytes]));
         };
+        if let Some((races, access)) = self.access {
+            return self.store_checked(run, address, x, races, access);
+        }
         let x = &x[run.first * bytes..][..run.len * bytes];
         match bytes {
             _ if run.step == bytes as i64 => self.window.write(address, x),
@@ -116,6 +143,23 @@ impl<'a> Port<'a> {
             2 => self.window.write_strided::<u16>(address, run.step, cast_slice(x)),
             4 => self.window.write_strided::<u32>(address, run.step, cast_slice(x)),
             _ => self.window.write_strided::<u64>(address, run.step, cast_slice(x)),
+        }
+        Ok(())
+    }
+}
+
+impl Port<'_> {
+    /// Stores one element after the other, and looks at what each meets.
+    fn store_checked(&self, run: Run, start: u64, x: &[u8], races: &Races, access: Access) -> Result<(), Fault> {
+        let mut there = [0u8; 8];
+        for i in 0..run.len {
+            let (address, lane) = (start.wrapping_add_signed(run.step * i as i64), run.first + i);
+            let (new, there) = (&x[lane * self.bytes..][..self.bytes], &mut there[..self.bytes]);
+            self.window.read(address, there);
+            if let Some(meeting) = races.store(address, self.bytes, new != there, access) {
+                return Err(Fault { address: address.into(), lane, race: Some(meeting) });
+            }
+            self.window.write(address, new);
         }
         Ok(())
     }
@@ -256,7 +300,7 @@ pub(super) fn load(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> Re
         }
         return Ok(());
     };
-    let mut port = Port::new(context, dtype, false, None);
+    let mut port = Port::load_port(context, inst, dtype, None);
     let done = match (lanes, worker.slots[p.slot].repr) {
         // One address for all lanes: one load.
         (Lanes::All, Repr::Uniform(address)) => {
@@ -293,9 +337,10 @@ pub(super) fn store(worker: &mut Worker, inst: &Inst, context: Context<'_>) -> R
     let (p, x, mask) = (&inst.operands[0], &inst.operands[1], inst.operands.get(2));
     let Some(lanes) = lanes(worker, mask) else { return Ok(()) };
     worker.densify(x);
+    worker.stores = worker.stores.wrapping_add(1);
     let worker = &*worker;
     let dtype = x.ty.elem.dtype();
-    let mut port = Port::new(context, dtype, true, None);
+    let mut port = Port::new(context, inst, dtype, true, None, worker.stores);
     let data = worker.slots[x.slot].bytes(&x.ty);
     runs(worker, p, lanes, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }
@@ -394,7 +439,7 @@ pub(super) fn view_load(worker: &mut Worker, inst: &Inst, rank: usize, context: 
         worker.set(out, Repr::Uniform(pad));
         return Ok(());
     }
-    let mut port = Port::new(context, dtype, false, Some(worker.scalar(&inst.operands[0])));
+    let mut port = Port::load_port(context, inst, dtype, Some(worker.scalar(&inst.operands[0])));
     let done = worker.write(out, |_, buffer| {
         if !inside.is_whole(dims) {
             fill(buffer, dtype.bytes(), pad);
@@ -411,7 +456,9 @@ pub(super) fn view_store(worker: &mut Worker, inst: &Inst, rank: usize, context:
     let (dims, dtype) = (&x.ty.dims, x.ty.elem.dtype());
     let inside = Inside::new(worker, &inst.operands, rank, dims, dtype.bytes());
     worker.densify(x);
-    let mut port = Port::new(context, dtype, true, Some(worker.scalar(&inst.operands[0])));
+    worker.stores = worker.stores.wrapping_add(1);
+    let base = Some(worker.scalar(&inst.operands[0]));
+    let mut port = Port::new(context, inst, dtype, true, base, worker.stores);
     let data = worker.slots[x.slot].bytes(&x.ty);
     inside.runs(dims, dtype.bytes(), |run| port.store(run, data)).map_err(|fault| port.error(inst, fault, x))
 }

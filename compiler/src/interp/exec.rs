@@ -4,6 +4,7 @@ use super::access;
 use super::elementwise;
 use super::memory::Memory;
 use super::program::{Action, Code, Inst, Program, Ref, Rule, truncate_elem};
+use super::races::Races;
 use super::reduce;
 use super::shape;
 use super::value::{Affine, Repr, Slot, fill, get, reserve};
@@ -22,6 +23,8 @@ pub(super) struct Worker {
     fills: [Vec<u64>; 3],
     scratch: reduce::Scratch,
     pub watch: Watch,
+    /// Counts stores, where races are looked for.
+    pub stores: u32,
 }
 
 /// Where a program is in its grid, and the memory it works on.
@@ -31,6 +34,10 @@ pub(super) struct Context<'a> {
     pub memory: &'a Memory,
     pub grid: [u32; 3],
     pub id: [u32; 3],
+    /// The program's number in the grid, from 1.
+    pub number: u32,
+    /// Notes on who accesses what, if races are looked for.
+    pub races: Option<&'a Races>,
 }
 
 impl Context<'_> {
@@ -60,6 +67,7 @@ impl Worker {
             fills: std::array::from_fn(|_| vec![0; CHUNK]),
             scratch: Default::default(),
             watch: Watch::new(None),
+            stores: 0,
         }
     }
 

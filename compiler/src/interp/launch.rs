@@ -3,6 +3,7 @@
 use super::exec::{Context, Worker};
 use super::memory::Memory;
 use super::program::{Program, truncate_elem};
+use super::races::Races;
 use super::value::Repr;
 use super::watch::Watch;
 use crate::error::{Diagnostic, Error, Loc, Result};
@@ -29,6 +30,8 @@ struct Call<'a> {
     until: Option<Instant>,
     /// The first program that has failed.
     failed: &'a AtomicU64,
+    /// Notes on who accesses what, if that is asked for.
+    races: Option<&'a Races>,
 }
 
 impl Program {
@@ -38,7 +41,8 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Execution`] if the arguments do not fit, or if the kernel touches memory outside of `memory`: then of
-    /// the first such program in the grid's order. What was stored before stays stored.
+    /// the first such program in the grid's order. What was stored before stays stored. Also if programs race and
+    /// [`Memory::checking_races`] is on.
     pub fn run(&self, args: &[ArgValue], memory: &Memory, grid: [u32; 3]) -> Result<()> {
         self.run_until(args, memory, grid, None)
     }
@@ -49,7 +53,9 @@ impl Program {
     /// As [`Program::run`]; [`Error::TimedOut`] soon after the moment if programs still run then.
     pub fn run_until(&self, args: &[ArgValue], memory: &Memory, grid: [u32; 3], until: Option<Instant>) -> Result<()> {
         let (bits, programs) = self.check(args, grid)?;
-        let call = Call { args: &bits, memory, grid, until, failed: &AtomicU64::new(u64::MAX) };
+        let races = self.races(memory, grid, programs);
+        let failed = &AtomicU64::new(u64::MAX);
+        let call = Call { args: &bits, memory, grid, until, failed, races: races.as_ref() };
         let threads = rayon::current_num_threads() as u64;
         if threads == 1 || programs == 1 {
             return self.run_range(0..programs, call);
@@ -84,7 +90,15 @@ impl Program {
         until: Option<Instant>,
     ) -> Result<()> {
         let (bits, programs) = self.check(args, grid)?;
-        self.run_range(0..programs, Call { args: &bits, memory, grid, until, failed: &AtomicU64::new(u64::MAX) })
+        let races = self.races(memory, grid, programs);
+        let failed = &AtomicU64::new(u64::MAX);
+        self.run_range(0..programs, Call { args: &bits, memory, grid, until, failed, races: races.as_ref() })
+    }
+
+    /// Notes for the check of races, if it is asked for.
+    fn races(&self, memory: &Memory, grid: [u32; 3], programs: u64) -> Option<Races> {
+        let elements = self.params.iter().map(|ty| ty.elem);
+        memory.check_races.then(|| Races::new(memory, elements, grid, programs)).flatten()
     }
 
     fn error(&self, message: String, help: &str) -> Error {
@@ -138,7 +152,7 @@ impl Program {
 
     /// Runs some programs in order up to the first that fails; none after one that has failed elsewhere.
     fn run_range(&self, programs: std::ops::Range<u64>, call: Call<'_>) -> Result<()> {
-        let Call { args, memory, grid, until, failed } = call;
+        let Call { args, memory, grid, until, failed, races } = call;
         let mut worker = self.take_worker();
         worker.watch = Watch::new(until);
         let [gx, gy] = [u64::from(grid[0]), u64::from(grid[1])];
@@ -154,7 +168,9 @@ impl Program {
                 slot.repr = Repr::Uniform(bits);
             }
             let id = [program % gx, program / gx % gy, program / gx / gy].map(|i| i as u32);
-            let context = Context { kernel: &self.name, memory, grid, id };
+            // Numbers that do not fit are of launches that are not checked.
+            let number = u32::try_from(program + 1).unwrap_or(0);
+            let context = Context { kernel: &self.name, memory, grid, id, number, races };
             if let Err(error) = worker.run(&self.body, context) {
                 failed.fetch_min(program, Ordering::Relaxed);
                 // The worker is dropped: its slots are as the failure left them.

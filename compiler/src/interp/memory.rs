@@ -60,12 +60,41 @@ impl MemRegion {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
     regions: Vec<MemRegion>,
+    /// Are races between programs looked for?
+    pub(super) check_races: bool,
 }
 
 impl Memory {
     /// Memory of these regions. They may overlap.
     pub fn new(regions: Vec<MemRegion>) -> Self {
-        Self { regions }
+        Self { regions, check_races: false }
+    }
+
+    /// The same memory, in whose use races between the programs of a launch are errors.
+    #[must_use]
+    pub fn checking_races(mut self, on: bool) -> Self {
+        self.check_races = on;
+        self
+    }
+
+    /// Start and end of each writable region, in the order of their starts.
+    pub(super) fn writable(&self) -> Vec<(u64, u64)> {
+        let regions = self.regions.iter().filter(|r| r.writable && r.bytes > 0);
+        let mut all: Vec<_> = regions.map(|r| (r.start as u64, (r.start + r.bytes) as u64)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The element of `bytes` bytes at an address of these regions, in words.
+    pub(super) fn element(&self, address: u64, dtype: DType) -> String {
+        let bytes = dtype.bytes();
+        match self.regions.iter().find(|r| r.window().contains(address, bytes)) {
+            Some(r) => {
+                let index = (address - r.start as u64) / bytes as u64;
+                format!("element {index} of a buffer of {} {dtype}", r.bytes / bytes)
+            }
+            None => format!("{dtype} at address {address:#x}"),
+        }
     }
 
     /// The regions that an access may lie in: those that hold the address `base`, if it is known and in a region.

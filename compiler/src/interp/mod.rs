@@ -14,6 +14,7 @@
 //! | `exec` | one program: the loop over instructions, control flow |
 //! | `access` | loads and stores, cut into runs of consecutive addresses |
 //! | `memory` | the check of every access against the memory given |
+//! | `races` | the check that no program depends on another of the same launch |
 //! | `launch`, `watch` | all programs of a grid, in parallel; the end of those that do not end by themselves |
 //!
 //! Where the IR leaves freedom: reductions combine in the fixed order that `reduce` documents; `dot` takes tf32 for full
@@ -26,6 +27,7 @@ mod exec;
 mod launch;
 mod memory;
 mod program;
+mod races;
 mod reduce;
 pub mod scalar;
 mod shape;

@@ -96,7 +96,7 @@ impl Case {
             .collect();
         let refused = |e: Error| Failure::Interpreter(e.to_string());
         let program = interp::Program::compile(&self.func).map_err(refused)?;
-        program.run_serial(&args, &interp::Memory::new(regions), self.grid).map_err(refused)?;
+        program.run_serial(&args, &interp::Memory::new(regions).checking_races(true), self.grid).map_err(refused)?;
         Ok(memory.into_iter().zip(&self.buffers).map(|(m, b)| bytemuck::cast_slice(&m)[..b.len()].to_vec()).collect())
     }
 

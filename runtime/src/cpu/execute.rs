@@ -36,7 +36,7 @@ impl Program {
             // SAFETY: the caller vouches for the memory.
             unsafe { MemRegion::new(start, r.bytes as usize, r.writable) }
         });
-        let memory = Memory::new(regions.collect());
+        let memory = Memory::new(regions.collect()).checking_races(checks_races());
         let run = || self.program.run_until(&values, &memory, grid, until);
         let result = match threads() {
             // No other thread is needed for one program.
@@ -54,6 +54,17 @@ impl Program {
         };
         Ok(result?)
     }
+}
+
+/// Are races between the programs of a launch errors? `TILEWRIGHT_RACES=on` or `off` decides; else they are in builds with debug
+/// assertions, as overflows of integers are.
+fn checks_races() -> bool {
+    static ON: LazyLock<bool> = LazyLock::new(|| match std::env::var("TILEWRIGHT_RACES").as_deref() {
+        Ok("on") => true,
+        Ok("off") => false,
+        _ => cfg!(debug_assertions),
+    });
+    *ON
 }
 
 /// The interpreter's own threads: those of rayon's global pool may all be waiting for the device. `None` if the system
