@@ -30,6 +30,13 @@ pub(super) struct InFlight {
     results: HashMap<Value, u64>,
     /// Registers written since the last fence.
     unfenced: HashSet<Value>,
+    /// The results of products whose registers ordinary instructions read since the last fence: the next time that the product is
+    /// started it writes them, unordered.
+    read: HashSet<Value>,
+    /// Of values that stand in the registers of a product's result: that result.
+    home: HashMap<Value, Value>,
+    /// Was there a fence yet? What is in registers before was written before.
+    fenced: bool,
     /// For each warp.
     reading: HashMap<usize, Reading>,
 }
@@ -37,6 +44,7 @@ pub(super) struct InFlight {
 impl InFlight {
     /// `to` is given what `from` holds.
     pub fn copied(&mut self, to: Value, from: Value, by_all: bool) {
+        self.follow(to, from);
         match self.results.get(&from) {
             Some(&group) => {
                 self.results.insert(to, group);
@@ -48,6 +56,14 @@ impl InFlight {
                 self.unfenced.insert(to);
             }
         }
+    }
+
+    /// `to` stands where `from` stood.
+    fn follow(&mut self, to: Value, from: Value) {
+        match self.home.get(&from).copied() {
+            Some(home) => self.home.insert(to, home),
+            None => self.home.remove(&to),
+        };
     }
 
     /// What is wrong with an instruction that does not wait.
@@ -68,8 +84,18 @@ impl InFlight {
             if let Some(v) = unfenced {
                 return Some(format!("a product reads {v}, which was written after the last fence"));
             }
+            if !self.fenced {
+                return Some("a product is started before any fence".into());
+            }
+            // With a sum the registers are those of the sum, which were looked at.
+            let sum = inst.operands.len() > places + 1;
+            if let Some(v) = inst.results.iter().find(|v| !sum && self.read.contains(v)) {
+                return Some(format!("a product gives {v}, whose registers were read after the last fence"));
+            }
             return None;
         }
+        let homes = read.iter().filter_map(|v| self.home.get(v));
+        self.read.extend(homes);
         for &r in &inst.results {
             let reading = self.reading.iter().filter(|(warp, _)| runs(**warp));
             if reading.flat_map(|(_, reads)| reads.open.iter().chain(reads.groups.iter().flatten())).any(|v| *v == r) {
@@ -141,6 +167,7 @@ impl Machine<'_> {
                     reading.open.extend(left);
                 }
                 f.results.extend(inst.results.iter().map(|&r| (r, reading.committed)));
+                f.home.extend(inst.results.iter().map(|&r| (r, r)));
             }
         }
         self.report.wgmmas += warps.len() as u64 / 4;
@@ -151,6 +178,8 @@ impl Machine<'_> {
         self.warp_groups(id, mask)?;
         if let Some(f) = &mut self.in_flight {
             f.unfenced.clear();
+            f.read.clear();
+            f.fenced = true;
         }
         Ok(())
     }
@@ -176,6 +205,10 @@ impl Machine<'_> {
             reading.groups.drain(..reading.groups.len().saturating_sub(pending));
             let ended = reading.committed.saturating_sub(pending as u64);
             for (&to, from) in inst.results.iter().zip(&inst.operands) {
+                match f.home.get(from).copied() {
+                    Some(home) => f.home.insert(to, home),
+                    None => f.home.remove(&to),
+                };
                 match f.results.get(from).copied().filter(|&group| group >= ended) {
                     Some(group) => f.results.insert(to, group),
                     None => f.results.remove(&to),

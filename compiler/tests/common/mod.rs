@@ -120,21 +120,22 @@ impl Case {
             Error::Unsupported { .. } => Failure::Unsupported(e.to_string()),
             e => Failure::Lowering(e.to_string()),
         })?;
-        let (out, report) = self.simulate_thread(&thread, caps)?;
+        let (out, report) = self.simulate_function(&thread, caps)?;
         // With as few registers as can be: the same results.
         let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
         let mut ordered = thread.clone();
         fit_registers(&mut ordered, &classes, 0, 0);
         if ordered != thread {
             verify(&ordered).map_err(|e| Failure::Lowering(format!("ordered for few registers: {e}")))?;
-            if self.simulate_thread(&ordered, caps)?.0 != out {
+            if self.simulate_function(&ordered, caps)?.0 != out {
                 return Err(Failure::Simulator("the order for few registers gives other results".into()));
             }
         }
         Ok((out, report))
     }
 
-    fn simulate_thread(&self, thread: &thread::Function, caps: &Caps) -> Result<(Vec<Vec<u8>>, Report), Failure> {
+    /// The buffers after the simulator ran a lowered function.
+    pub fn simulate_function(&self, thread: &thread::Function, caps: &Caps) -> Result<(Vec<Vec<u8>>, Report), Failure> {
         let mut memory = sim::Memory::new();
         let addresses: Vec<u64> = self.buffers.iter().map(|b| memory.alloc_with(b.clone())).collect();
         let args: Vec<u64> = self
