@@ -9,6 +9,7 @@ mod attention;
 mod common;
 mod control;
 mod integers;
+mod language;
 mod launches;
 mod layer_norm;
 mod math;
