@@ -8,6 +8,7 @@ extern crate tilewright_runtime as tilewright;
 mod attention;
 mod common;
 mod control;
+mod frontend;
 mod integers;
 mod language;
 mod launches;
