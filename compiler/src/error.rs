@@ -84,8 +84,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// An error of the compiler.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+/// An error of the compiler. Its `Debug` text is its message, for that is what a `main` that returns it, and `unwrap`, print.
+#[derive(Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The kernel's own mistakes, found while its IR was built; at least one.
     #[error("kernel `{kernel}` is not valid\n{}", join(diagnostics))]
@@ -139,6 +139,12 @@ pub enum Error {
     /// A broken invariant of the compiler itself.
     #[error("internal error: {0}; please report it with the kernel's source")]
     Internal(String),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 fn join(diagnostics: &[Diagnostic]) -> String {

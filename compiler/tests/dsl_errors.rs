@@ -134,12 +134,12 @@ fn axes_out_of_range() {
         k::definition(),
         base,
         [
-            "+3:17 axis 2 is out of range for a tile of type f32[16, 16], which has 2 dimensions | -",
-            "+4:17 axis 3 is out of range for a tile of type f32[16, 16], which has 2 dimensions | -",
-            "+5:17 axis 3 of the grid; a grid has axes 0, 1 and 2 | -",
+            "+3:17 axis 2 is out of range for a tile of type f32[16, 16], which has 2 dimensions | axes count from 0: the last is 1",
+            "+4:17 axis 3 is out of range for a tile of type f32[16, 16], which has 2 dimensions | axes count from 0: the last is 1",
+            "+5:17 axis 3 of the grid; a grid has axes 0, 1 and 2 | fold further dimensions into one axis, and take them apart with `/` and `%`",
             "+6:19 axis 2 is out of range for a view of 2 dimensions | axes count from 0",
             "+7:19 axis 7 is out of range for a view of 2 dimensions | axes count from 0",
-            "+8:17 cannot insert dimension 4 in a tile of type f32[16, 16] | -",
+            "+8:17 cannot insert dimension 4 in a tile of type f32[16, 16] | the new dimension stands before dimension `axis`, or last: `axis` is at most 2",
             "+9:17 cannot drop dimension 0 of a tile of type f32[16, 16]: its extent is not 1 | only dimensions of extent 1 can be dropped; reduce the dimension first",
         ]
     );
@@ -163,7 +163,7 @@ fn dot_of_unlike_matrices() {
         [
             "+4:17 `dot` of f16[16, 32] and f16[16, 32]: the inner extents are 32 and 16 | the columns of the first operand are as many as the rows of the second; transpose one with `trans`",
             "+5:17 `dot` of f16[16, 32] and f16[32, 16] accumulates in f32[16, 16], not f32[16, 32] | start from zeros::<f32>([16, 16])",
-            "+7:17 `dot` multiplies two matrices, not f16[1, 16, 32] and f16[16, 32] | -",
+            "+7:17 `dot` multiplies two matrices, not f16[1, 16, 32] and f16[16, 32] | take one matrix of the batch at a time: drop dimensions of extent 1 with `squeeze` or `reshape`",
         ]
     );
     expect!(
@@ -173,7 +173,7 @@ fn dot_of_unlike_matrices() {
             "+4:17 `dot` of f64[16, 32] and f64[16, 32]: the inner extents are 32 and 16 | the columns of the first operand are as many as the rows of the second; transpose one with `trans`",
             "+5:17 `dot` of f64[16, 32] and f64[32, 16] accumulates in f64[16, 16], not f32[16, 32] | start from zeros::<f64>([16, 16])",
             "+6:17 `dot` of f64[16, 32] and f64[32, 16] accumulates in f64[16, 16], not f32[16, 16] | start from zeros::<f64>([16, 16])",
-            "+7:17 `dot` multiplies two matrices, not f64[1, 16, 32] and f64[16, 32] | -",
+            "+7:17 `dot` multiplies two matrices, not f64[1, 16, 32] and f64[16, 32] | take one matrix of the batch at a time: drop dimensions of extent 1 with `squeeze` or `reshape`",
         ]
     );
 }
@@ -269,6 +269,7 @@ fn values_do_not_leave_their_region() {
         k::definition(),
         base,
         [
+            "+4:9 `hidden` is a host value and changes in a device loop, whose code runs once, while the kernel is built | keep what the device changes in tiles (`scalar::<i32>(0)` counts); if the kernel is to be built step by step, write `for i in unroll(0..n)` or `if comptime(..)`",
             "+4:9 `seen` consists of 0 tiles before the loop but of 1 at the end of its body | device state keeps its structure: a `Vec` or `Option` cannot grow or shrink where the device decides",
             "+8:11 a value of type f32 made inside a device loop or branch is used outside it | assign it to a variable that is declared before the loop or branch",
         ]
@@ -366,9 +367,9 @@ fn shapes_of_other_sizes() {
         k::definition(),
         base,
         [
-            "+3:17 cannot reshape f32[4, 8] to f32[16]: 32 elements against 16 | -",
-            "+4:17 [0, 0] is not a permutation of the dimensions of f32[4, 8] | -",
-            "+5:17 [0] is not a permutation of the dimensions of f32[4, 8] | -",
+            "+3:17 cannot reshape f32[4, 8] to f32[16]: 32 elements against 16 | a reshape keeps the elements: the products of the extents are equal; `broadcast_to` repeats elements",
+            "+4:17 [0, 0] is not a permutation of the dimensions of f32[4, 8] | name each dimension of the operand once, in the order of the result",
+            "+5:17 [0] is not a permutation of the dimensions of f32[4, 8] | name each dimension of the operand once, in the order of the result",
             "+6:17 cannot transpose a tile of type f32[32]: it has not two dimensions | use `permute` to reorder the dimensions of other tiles",
             "+7:17 shapes [4, 8] and [4, 16] do not broadcast together: dimension 1 is 8 in one and 16 in the other | -",
             "+8:19 cannot reinterpret the bits of f32 as i16: 32 and 16 bits | use a cast to convert the values",
@@ -393,7 +394,7 @@ fn panics_of_host_code_are_mistakes() {
         k::definition(vec![1, 2], 5),
         base,
         [
-            "+2:23 axis 9 of the grid; a grid has axes 0, 1 and 2 | -",
+            "+2:23 axis 9 of the grid; a grid has axes 0, 1 and 2 | fold further dimensions into one axis, and take them apart with `/` and `%`",
             "+1:8 the kernel's host code panicked: index out of bounds: the len is 2 but the index is 5 | code on host values runs while the kernel is built; check its indices and `#[comptime]` arguments",
         ]
     );
@@ -401,7 +402,7 @@ fn panics_of_host_code_are_mistakes() {
         k::definition(vec![], 500),
         base,
         [
-            "+2:23 axis 9 of the grid; a grid has axes 0, 1 and 2 | -",
+            "+2:23 axis 9 of the grid; a grid has axes 0, 1 and 2 | fold further dimensions into one axis, and take them apart with `/` and `%`",
             "+1:8 the kernel's host code panicked: index 500 is far too large | code on host values runs while the kernel is built; check its indices and `#[comptime]` arguments",
         ]
     );
@@ -451,7 +452,13 @@ fn a_mistake_in_a_device_function_is_told_there() {
         }
         x.store(1.0);
     }
-    expect!(k::definition(), base, ["+1:29 cannot insert dimension 5 in a tile of type f32[8] | -",]);
+    expect!(
+        k::definition(),
+        base,
+        [
+            "+1:29 cannot insert dimension 5 in a tile of type f32[8] | the new dimension stands before dimension `axis`, or last: `axis` is at most 1",
+        ]
+    );
 }
 
 #[test]

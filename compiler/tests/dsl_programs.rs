@@ -18,7 +18,7 @@ fn count(f: &Function, mnemonic: &str) -> usize {
     n
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Activation {
     None,
     Relu,

@@ -1,4 +1,4 @@
-//! What can be told from a function's tokens alone: which outer variables a block assigns, and which expressions are
+//! What can be told from a function's tokens alone: which outer variables a block mentions or assigns, and which expressions are
 //! surely host values or surely made from device values.
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Lit, Pat, UnOp};
 
-/// A variable or place assigned by a block, declared outside it.
+/// A variable or place that a block may change, declared outside it.
 #[derive(Clone)]
 pub struct Place {
     /// The variable's name.
@@ -16,17 +16,22 @@ pub struct Place {
     pub text: String,
     /// The place as an expression.
     pub expr: Expr,
-    /// How sure is it that it is changed?
+    /// What the block does with it.
     pub change: Change,
+    /// Is the variable itself assigned, not a part of it or what it refers to?
+    pub direct: bool,
 }
 
-/// How sure is it that a place is changed? Least sure first.
+/// What a block does with a variable. Which of these change it is for types to say, never for names of methods; see
+/// `control::Rewriter::outer`. Least first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// It is passed to a function: changed only if it is a `&mut` reference.
-    IfReference,
-    /// A method is called on it, or a macro names it: changed only if it is mutable at all.
-    IfMutable,
+    /// It is mentioned: changed only if it is, or holds, a `&mut` reference or a cell.
+    Mentioned,
+    /// It is passed to a function: the same, and a `&mut` reference is not used up by it.
+    Passed,
+    /// A method is called on it, it is borrowed, or a macro names it: changed only if it is mutable at all.
+    Used,
     /// It is assigned.
     Sure,
 }
@@ -38,51 +43,16 @@ impl Place {
     }
 }
 
-/// Methods that change nothing.
-const READING: [&str; 31] = [
-    "to",
-    "bitcast",
-    "shape",
-    "rank",
-    "load",
-    "load_or",
-    "load_if",
-    "store",
-    "store_if",
-    "broadcast_to",
-    "dim",
-    "stride",
-    "ptr",
-    "len",
-    "is_empty",
-    "iter",
-    "clone",
-    "is_some",
-    "is_none",
-    "get",
-    "first",
-    "last",
-    "as_ref",
-    "contains",
-    "map",
-    "copied",
-    "cloned",
-    "unwrap",
-    "unwrap_or",
-    "expect",
-    "min",
-];
-
-/// Finds assigned outer variables: by `=`, compound assignment, destructuring and `&mut`.
+/// Finds the outer variables that code mentions, and what it does with them.
 #[derive(Default)]
-struct Assigned {
+struct Finder {
     scopes: Vec<HashSet<String>>,
     places: Vec<Place>,
 }
 
-/// The places assigned in `blocks` that are declared outside of them, in order of first assignment.
-pub fn assigned(blocks: &[&Block]) -> Vec<Place> {
-    let mut finder = Assigned::default();
+/// The outer places that `blocks` mention: those assigned in the order of their first assignment.
+pub fn places(blocks: &[&Block]) -> Vec<Place> {
+    let mut finder = Finder::default();
     for block in blocks {
         finder.visit_block(block);
     }
@@ -90,10 +60,20 @@ pub fn assigned(blocks: &[&Block]) -> Vec<Place> {
 }
 
 /// The same for an expression.
-pub fn assigned_by(expr: &Expr) -> Vec<Place> {
-    let mut finder = Assigned::default();
+pub fn places_of(expr: &Expr) -> Vec<Place> {
+    let mut finder = Finder::default();
     finder.visit_expr(expr);
     finder.places
+}
+
+/// The outer places that `blocks` surely assign.
+pub fn assigned(blocks: &[&Block]) -> Vec<Place> {
+    places(blocks).into_iter().filter(Place::sure).collect()
+}
+
+/// The same for an expression.
+pub fn assigned_by(expr: &Expr) -> Vec<Place> {
+    places_of(expr).into_iter().filter(Place::sure).collect()
 }
 
 /// The name, if the expression is one.
@@ -104,7 +84,7 @@ pub fn name_of(expr: &Expr) -> Option<String> {
     }
 }
 
-impl Assigned {
+impl Finder {
     fn scoped(&mut self, f: impl FnOnce(&mut Self)) {
         self.scopes.push(HashSet::new());
         f(self);
@@ -118,18 +98,26 @@ impl Assigned {
         }
     }
 
-    fn target(&mut self, expr: &Expr) {
+    fn target(&mut self, expr: &Expr, direct: bool) {
         match expr {
-            Expr::Path(_) => self.add(expr, expr, Change::Sure),
-            Expr::Field(f) => self.target(&f.base),
-            Expr::Index(i) => self.target(&i.expr),
-            Expr::Paren(p) => self.target(&p.expr),
-            Expr::Group(g) => self.target(&g.expr),
-            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.add(&u.expr, expr, Change::Sure),
-            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e)),
-            Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e)),
-            Expr::Call(c) => c.args.iter().for_each(|e| self.target(e)),
-            Expr::Struct(s) => s.fields.iter().for_each(|f| self.target(&f.expr)),
+            Expr::Path(_) => self.add(expr, expr, Change::Sure, direct),
+            // A part of a variable may be device state where the whole is not.
+            Expr::Field(f) => match field_root(expr) {
+                Some(root) => self.add(root, expr, Change::Sure, false),
+                None => self.target(&f.base, false),
+            },
+            Expr::Index(i) => self.target(&i.expr, false),
+            Expr::Paren(p) => self.target(&p.expr, direct),
+            Expr::Group(g) => self.target(&g.expr, direct),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => match bare(&u.expr) {
+                // `*(x.y)`: what lies behind a part of `x`.
+                Expr::Path(_) => self.add(bare(&u.expr), expr, Change::Sure, false),
+                other => self.target(other, false),
+            },
+            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.target(e, direct)),
+            Expr::Array(a) => a.elems.iter().for_each(|e| self.target(e, direct)),
+            Expr::Call(c) => c.args.iter().for_each(|e| self.target(e, direct)),
+            Expr::Struct(s) => s.fields.iter().for_each(|f| self.target(&f.expr, direct)),
             _ => {}
         }
     }
@@ -137,8 +125,8 @@ impl Assigned {
     /// These are passed to a function: references among them may be written through.
     fn arguments<'a>(&mut self, args: impl IntoIterator<Item = &'a Expr>) {
         for arg in args {
-            if let Expr::Path(_) = arg {
-                self.add(arg, arg, Change::IfReference);
+            if let Expr::Path(_) = bare(arg) {
+                self.add(bare(arg), bare(arg), Change::Passed, false);
             }
         }
     }
@@ -151,7 +139,7 @@ impl Assigned {
                 // Keywords are no expressions.
                 TokenTree::Ident(ident) => {
                     if let Ok(path) = syn::parse2::<Expr>(ident.into_token_stream()) {
-                        self.add(&path, &path, Change::IfMutable);
+                        self.add(&path, &path, Change::Used, false);
                     }
                 }
                 _ => {}
@@ -159,41 +147,70 @@ impl Assigned {
         }
     }
 
-    /// A method is called on this: it may take `&mut self`.
-    fn receiver(&mut self, expr: &Expr) {
+    /// A method is called on this, or it is borrowed: it may be changed in place.
+    fn used(&mut self, expr: &Expr) {
+        if let Some(root) = field_root(expr) {
+            self.add(root, expr, Change::Used, false);
+            return;
+        }
         match expr {
-            Expr::Path(_) => self.add(expr, expr, Change::IfMutable),
-            Expr::Field(f) => self.receiver(&f.base),
-            Expr::Index(i) => self.receiver(&i.expr),
-            Expr::Paren(p) => self.receiver(&p.expr),
+            Expr::Field(f) => self.used(&f.base),
+            Expr::Index(i) => self.used(&i.expr),
+            Expr::Paren(p) => self.used(&p.expr),
+            Expr::Group(g) => self.used(&g.expr),
+            Expr::Unary(u) if matches!(u.op, UnOp::Deref(_)) => self.used(&u.expr),
             _ => {}
         }
     }
 
-    fn add(&mut self, root: &Expr, place: &Expr, change: Change) {
+    fn add(&mut self, root: &Expr, place: &Expr, change: Change, direct: bool) {
         let Some(name) = name_of(root) else { return };
         if self.scopes.iter().any(|s| s.contains(&name)) {
             return;
         }
         let text = quote::quote!(#place).to_string().replace(' ', "");
         match self.places.iter().position(|p| p.text == text) {
-            // The order is that of assignments: what was only passed to a function until now comes after what was assigned.
+            // The order is that of assignments: what was only mentioned until now comes after what was assigned.
             Some(i) if self.places[i].change < change && change == Change::Sure => {
                 let known = self.places.remove(i);
-                self.places.push(Place { change, ..known });
+                self.places.push(Place { change, direct, ..known });
             }
-            Some(i) => self.places[i].change = self.places[i].change.max(change),
-            None => self.places.push(Place { root: name, text, expr: place.clone(), change }),
+            Some(i) => {
+                self.places[i].change = self.places[i].change.max(change);
+                self.places[i].direct |= direct;
+            }
+            None => self.places.push(Place { root: name, text, expr: place.clone(), change, direct }),
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Assigned {
+/// The variable of `x` or `x.a.0`, a path of fields.
+fn field_root(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Path(_) => Some(expr),
+        Expr::Field(f) => field_root(&f.base),
+        _ => None,
+    }
+}
+
+/// The expression without the parentheses around it.
+pub fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(p) => bare(&p.expr),
+        Expr::Group(g) => bare(&g.expr),
+        other => other,
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder {
     fn visit_block(&mut self, block: &'ast Block) {
         self.scoped(|s| visit::visit_block(s, block));
     }
 
     fn visit_local(&mut self, local: &'ast syn::Local) {
+        if let (Some(init), false) = (&local.init, matches!(local.pat, Pat::Ident(_) | Pat::Type(_))) {
+            self.used(&init.expr);
+        }
         visit::visit_local(self, local);
         self.declare(&local.pat);
     }
@@ -201,42 +218,60 @@ impl<'ast> Visit<'ast> for Assigned {
     fn visit_item(&mut self, _item: &'ast syn::Item) {}
 
     fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
-        self.target(&e.left);
+        self.target(&e.left, true);
         visit::visit_expr_assign(self, e);
     }
 
     fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
         if is_assign_op(&e.op) {
-            self.target(&e.left);
+            self.target(&e.left, true);
         }
-        visit::visit_expr_binary(self, e);
+        // A plain variable beside an operator is read.
+        for side in [&*e.left, &*e.right] {
+            if !matches!(bare(side), Expr::Path(_)) {
+                self.visit_expr(side);
+            }
+        }
     }
 
     fn visit_expr_reference(&mut self, e: &'ast syn::ExprReference) {
-        if e.mutability.is_some() {
-            self.target(&e.expr);
+        match e.mutability {
+            Some(_) => self.target(&e.expr, false),
+            None => self.used(&e.expr),
         }
         visit::visit_expr_reference(self, e);
     }
 
     fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
-        if !READING.iter().any(|m| e.method == m) {
-            self.receiver(&e.receiver);
-        }
+        self.used(&e.receiver);
         self.arguments(&e.args);
         visit::visit_expr_method_call(self, e);
     }
 
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        // A closure that changes what it captured is changed by the call.
+        self.used(&e.func);
         self.arguments(&e.args);
         visit::visit_expr_call(self, e);
+    }
+
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        let path = Expr::Path(e.clone());
+        self.add(&path, &path, Change::Mentioned, false);
     }
 
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
         self.named(m.tokens.clone());
     }
 
+    // Patterns may borrow what they take apart as mutable.
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        self.used(&e.expr);
+        visit::visit_expr_match(self, e);
+    }
+
     fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
+        self.used(&e.expr);
         self.visit_expr(&e.expr);
         self.declare(&e.pat);
     }
@@ -352,6 +387,8 @@ pub fn literals_only(expr: &Expr) -> bool {
 pub struct Binding {
     /// Surely a host value.
     pub host: bool,
+    /// Likely a host value (see [`Scopes::likely_host`]).
+    pub likely: bool,
     /// Surely made from device values.
     pub device: bool,
     /// Declared `mut`.
@@ -360,13 +397,17 @@ pub struct Binding {
     pub reference: bool,
     /// A closure that changes variables around it when it is called.
     pub changes: bool,
+    /// A number or handle that nothing but an assignment changes.
+    pub plain: bool,
+    /// Declared with a type that is not a reference.
+    pub owned: bool,
     /// Declared by `let x;` at this span.
     pub uninit: Option<proc_macro2::Span>,
 }
 
 /// The variables in scope, innermost scope last.
 #[derive(Default)]
-pub struct Scopes(Vec<HashMap<String, Binding>>);
+pub struct Scopes(Vec<HashMap<String, Binding>>, HashMap<String, Vec<String>>);
 
 impl Scopes {
     /// Opens a scope.
@@ -389,8 +430,18 @@ impl Scopes {
     /// Declares all variables of a pattern alike.
     pub fn declare_all(&mut self, pat: &Pat, binding: Binding) {
         for (name, mutable) in pattern_variables(pat) {
-            self.declare(name, Binding { mutable, ..binding });
+            self.declare(name, Binding { mutable, plain: binding.plain && !mutable, ..binding });
         }
+    }
+
+    /// Notes what a closure borrows from around it. Names are not told apart by scope: one too many does no harm.
+    pub fn captures(&mut self, closure: String, names: Vec<String>) {
+        self.1.insert(closure, names);
+    }
+
+    /// What the closure of this name borrows.
+    pub fn captured(&self, closure: &str) -> &[String] {
+        self.1.get(closure).map_or(&[], Vec::as_slice)
     }
 
     /// What is known of a variable.
@@ -419,17 +470,28 @@ impl Scopes {
             // `as` is defined for host numbers alone.
             Expr::Cast(_) => true,
             Expr::Binary(b) => !is_assign_op(&b.op) && self.is_host(&b.left) && self.is_host(&b.right),
-            Expr::MethodCall(m) => {
-                let method = m.method.to_string();
-                // These give host numbers and flags whatever they are called on.
-                matches!(method.as_str(), "len" | "is_empty" | "is_some" | "is_none" | "rank")
-                    || self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a))
-            }
+            Expr::MethodCall(m) => self.is_host(&m.receiver) && m.args.iter().all(|a| self.is_host(a)),
             Expr::Tuple(t) => t.elems.iter().all(|e| self.is_host(e)),
             Expr::Array(a) => a.elems.iter().all(|e| self.is_host(e)),
-            Expr::Call(c) => called(c).is_some_and(|n| matches!(n.as_str(), "comptime" | "inf" | "nan")),
+            Expr::Call(c) => called(c).is_some_and(|n| n == "comptime"),
             Expr::Macro(m) => m.mac.path.is_ident("cfg"),
             _ => false,
+        }
+    }
+
+    /// Is the condition likely a host value: surely, or made by methods that mostly give host numbers and flags? Where one of
+    /// that name gives a tile, rustc says that a `bool` was expected.
+    pub fn likely_host(&self, condition: &Expr) -> bool {
+        match condition {
+            Expr::Unary(u) => self.likely_host(&u.expr),
+            Expr::Paren(p) => self.likely_host(&p.expr),
+            Expr::Group(g) => self.likely_host(&g.expr),
+            Expr::Binary(b) => !is_assign_op(&b.op) && self.likely_host(&b.left) && self.likely_host(&b.right),
+            Expr::MethodCall(m) if !self.is_host(condition) => {
+                matches!(m.method.to_string().as_str(), "len" | "is_empty" | "is_some" | "is_none" | "rank")
+            }
+            Expr::Path(_) if name_of(condition).and_then(|n| self.get(&n)).is_some_and(|b| b.likely) => true,
+            _ => self.is_host(condition),
         }
     }
 
@@ -443,6 +505,7 @@ impl Scopes {
             Expr::Binary(b) => !is_assign_op(&b.op) && (self.is_device(&b.left) || self.is_device(&b.right)),
             Expr::MethodCall(m) => {
                 let method = m.method.to_string();
+                // A guess that decides nothing but which advice is given, and whether a literal becomes a device scalar.
                 matches!(method.as_str(), "load" | "load_or" | "load_if" | "dim" | "stride" | "to" | "bitcast")
                     && self.is_device(&m.receiver)
             }
@@ -460,7 +523,8 @@ pub fn called(call: &syn::ExprCall) -> Option<String> {
     }
 }
 
-fn is_constant_name(name: &str) -> bool {
+/// Is it written as constants and statics are?
+pub fn is_constant_name(name: &str) -> bool {
     name.chars().any(char::is_uppercase) && !name.chars().any(char::is_lowercase)
 }
 
@@ -476,8 +540,8 @@ mod tests {
             d.add(x);
             b = g(a);
         });
-        let names: Vec<(String, bool)> = assigned(&[&block]).into_iter().map(|p| (p.text.clone(), p.sure())).collect();
-        let expected = [("c", false), ("a", true), ("d", false), ("b", true)];
+        let names: Vec<(String, bool)> = places(&[&block]).into_iter().map(|p| (p.text.clone(), p.sure())).collect();
+        let expected = [("f", false), ("c", false), ("a", true), ("d", false), ("b", true), ("g", false)];
         assert_eq!(names, expected.map(|(name, sure)| (name.to_owned(), sure)));
     }
 }

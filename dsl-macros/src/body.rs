@@ -159,16 +159,23 @@ impl Rewriter {
         *expr = new;
     }
 
-    /// Wraps the elements of array literals of offsets, so that they may be of mixed types.
+    /// Wraps the elements of array literals of offsets, so that they may be of mixed types. Whether they are offsets into a
+    /// view, or arguments of a method of the user's own, is for the type of the receiver to say.
     fn view_offsets(&mut self, call: &mut syn::ExprMethodCall) {
         if !matches!(call.method.to_string().as_str(), "load" | "load_or" | "store") {
             return;
         }
+        let receiver = &call.receiver;
+        let place = is_place(receiver);
         if let Some(Expr::Array(offsets)) = call.args.first_mut() {
             for offset in &mut offsets.elems {
                 let span = start(offset);
                 let krate = self.krate_at(span);
-                *offset = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::view::offset(#offset)));
+                *offset = Expr::Verbatim(match place {
+                    true => quote_spanned!(span=> (&&#krate::dsl::view::Accessed(&#receiver)).__tw_offset(#offset)),
+                    // It is evaluated once.
+                    false => quote_spanned!(span=> #krate::dsl::view::offset(#offset)),
+                });
             }
         }
     }
@@ -179,9 +186,34 @@ impl Rewriter {
 
     /// `let mut acc = 0.0` becomes a device scalar if a device loop or branch further down changes `acc`.
     fn promote(&mut self, local: &mut syn::Local, rest: &[Stmt]) -> bool {
-        let (Pat::Ident(pat), Some(init)) = (&local.pat, &mut local.init) else { return false };
-        let Some(lit) = number(&init.expr) else { return false };
-        if pat.mutability.is_none() || init.diverge.is_some() {
+        let Some(init) = &mut local.init else { return false };
+        if init.diverge.is_some() {
+            return false;
+        }
+        match (&local.pat, &mut *init.expr) {
+            (Pat::Ident(pat), value) => self.promote_one(pat, value, rest),
+            (Pat::Tuple(pats), Expr::Tuple(values)) if pats.elems.len() == values.elems.len() => {
+                // The variables that stay host values are declared with the others, by `local`.
+                for (pat, value) in pats.elems.iter().zip(&mut values.elems) {
+                    if let Pat::Ident(pat) = pat {
+                        self.promote_one(pat, value, rest);
+                    }
+                }
+                false
+            }
+            (Pat::Type(typed), value) if is_tile_type(&typed.ty) && number(value).is_some() => {
+                let (span, number) = (start(value), &*value);
+                let krate = respan(&self.krate, span);
+                *value = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::scalar(#number)));
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn promote_one(&mut self, pat: &syn::PatIdent, value: &mut Expr, rest: &[Stmt]) -> bool {
+        let Some(lit) = number(value) else { return false };
+        if pat.mutability.is_none() {
             return false;
         }
         let name = pat.ident.to_string();
@@ -199,10 +231,10 @@ impl Rewriter {
             Lit::Float(l) => l.suffix(),
             _ => "bool",
         };
-        let (span, value) = (start(&init.expr), &init.expr);
+        let (span, number) = (start(value), &*value);
         let krate = respan(&self.krate, span);
         let element = Ident::new(element, span);
-        *init.expr = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::scalar::<#element>(#value)));
+        *value = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::scalar::<#element>(#number)));
         true
     }
 
@@ -217,6 +249,24 @@ impl Rewriter {
             return;
         };
         let values = binding_of(&self.scopes, &local.pat, &init.expr);
+        // `[program_id(0), 0]`: the elements of an array have one type.
+        if let Expr::Array(array) = &mut *init.expr
+            && array.elems.iter().any(|e| self.scopes.is_device(e))
+        {
+            for literal in array.elems.iter_mut().filter(|e| number(e).is_some()) {
+                let span = start(literal);
+                let krate = respan(&self.krate, span);
+                *literal = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::scalar(#literal)));
+            }
+        }
+        if let (Pat::Ident(pat), Expr::Closure(closure)) = (&local.pat, &*init.expr)
+            && closure.capture.is_none()
+            && pat.mutability.is_none()
+        {
+            let borrowed = analysis::places_of(&init.expr).into_iter().map(|p| p.root);
+            let borrowed = borrowed.filter(|name| self.scopes.get(name).is_some()).collect();
+            self.scopes.captures(pat.ident.to_string(), borrowed);
+        }
         self.visit_expr_mut(&mut init.expr);
         if let Some((_, diverge)) = &mut init.diverge {
             self.visit_expr_mut(diverge);
@@ -236,23 +286,70 @@ fn binding_of(scopes: &Scopes, pat: &Pat, init: &Expr) -> Vec<(String, Binding)>
         (Pat::Type(t), _) => {
             let mut all = binding_of(scopes, &t.pat, init);
             if matches!(&*t.ty, syn::Type::Path(p) if p.path.get_ident().is_some_and(is_host_type)) {
-                all.iter_mut().for_each(|(_, b)| *b = Binding { host: true, mutable: b.mutable, ..Binding::default() });
+                all.iter_mut().for_each(|(_, b)| {
+                    *b = Binding { host: true, mutable: b.mutable, plain: !b.mutable, ..Binding::default() };
+                });
             }
+            all.iter_mut().for_each(|(_, b)| {
+                b.reference |= matches!(&*t.ty, syn::Type::Reference(r) if r.mutability.is_some());
+                b.owned |= matches!(&*t.ty, syn::Type::Path(_));
+            });
             all
         }
         _ => {
             let binding = Binding {
                 host: scopes.is_host(init),
+                likely: scopes.likely_host(init),
                 device: scopes.is_device(init),
                 reference: matches!(init, Expr::Reference(r) if r.mutability.is_some()),
-                changes: matches!(init, Expr::Closure(_))
-                    && analysis::assigned_by(init).iter().any(analysis::Place::sure),
+                changes: matches!(init, Expr::Closure(_)) && !analysis::assigned_by(init).is_empty(),
+                plain: number(init).is_some(),
                 ..Binding::default()
             };
             let variables = analysis::pattern_variables(pat).into_iter();
-            variables.map(|(name, mutable)| (name, Binding { mutable, ..binding })).collect()
+            variables
+                .map(|(name, mutable)| (name, Binding { mutable, plain: binding.plain && !mutable, ..binding }))
+                .collect()
         }
     }
+}
+
+/// A variable or a part of one, which may be named twice.
+fn is_place(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) => true,
+        Expr::Field(f) => is_place(&f.base),
+        Expr::Paren(p) => is_place(&p.expr),
+        _ => false,
+    }
+}
+
+/// What to write for `tile as ty`.
+fn cast_help(ty: &syn::Type) -> String {
+    let name = quote!(#ty).to_string();
+    const ELEMENTS: [&str; 13] =
+        ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"];
+    match name.as_str() {
+        "usize" | "isize" => format!(
+            "the device has no `{name}`: offsets and loop bounds take this tile as it is, pointers also `.to::<i64>()`; an \
+             extent of a tile, or an index of a list, must be a host value, such as a `#[comptime]` parameter"
+        ),
+        name if ELEMENTS.contains(&name) || ty_is_parameter(name) => format!("write `.to::<{name}>()`"),
+        name => {
+            format!("`{name}` is no type of the device; tiles convert to {} with `.to::<..>()`", ELEMENTS.join(", "))
+        }
+    }
+}
+
+/// Type parameters are short and begin with a capital.
+fn ty_is_parameter(name: &str) -> bool {
+    name.len() <= 2 && name.starts_with(char::is_uppercase)
+}
+
+/// Is it `Tile<T>` or `Scalar<T>`?
+fn is_tile_type(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Path(p)
+        if p.path.segments.last().is_some_and(|s| s.ident == "Tile" || s.ident == "Scalar"))
 }
 
 fn is_host_type(name: &Ident) -> bool {
@@ -323,8 +420,7 @@ impl VisitMut for Rewriter {
                 }
             }
             Expr::Cast(c) if self.scopes.is_device(&c.expr) => {
-                let ty = &c.ty;
-                let help = format!("write `.to::<{}>()`", quote!(#ty));
+                let help = cast_help(&c.ty);
                 self.errors.at(&*expr, "`as` converts host values alone, and this is a tile", &help);
             }
             Expr::Call(call) if matches!(analysis::called(call).as_deref(), Some("unroll")) => {
@@ -346,6 +442,16 @@ impl VisitMut for Rewriter {
                 }
             }
             Expr::Index(i) => {
+                if matches!(&*i.index, Expr::Range(r) if r.start.is_none() && r.end.is_none())
+                    && self.scopes.is_device(&i.expr)
+                    || matches!(name_of(&i.index).as_deref(), Some("None"))
+                {
+                    self.errors.at(
+                        &*i,
+                        "tiles are not indexed",
+                        "a dimension of extent 1 is inserted by `expand_dims(x, axis)`; part of memory is read with `load`",
+                    );
+                }
                 if self.scopes.is_device(&i.index) {
                     self.errors.at(
                         &i.index,

@@ -12,20 +12,7 @@ pub fn expand(item: TokenStream) -> TokenStream {
         Err(error) => return error.to_compile_error(),
     };
     let mut errors = Errors::default();
-    let mut krate = quote!(::tilewright);
-    for attr in input.attrs.iter().filter(|a| a.path().is_ident("carry")) {
-        let parsed = attr.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("crate") {
-                return Err(meta.error("unknown argument; known is `crate = path`"));
-            }
-            let path: syn::Path = meta.value()?.call(syn::Path::parse_mod_style)?;
-            krate = quote!(#path);
-            Ok(())
-        });
-        if let Err(error) = parsed {
-            errors.push(error);
-        }
-    }
+    let krate = named_crate(&input.attrs, "carry", &mut errors);
     let Data::Struct(data) = &input.data else {
         errors.at(
             &input.ident,
@@ -62,4 +49,23 @@ pub fn expand(item: TokenStream) -> TokenStream {
             }
         }
     }
+}
+
+/// The path of the crate `tilewright` that an attribute such as `#[carry(crate = path)]` says.
+pub fn named_crate(attrs: &[syn::Attribute], attribute: &str, errors: &mut Errors) -> TokenStream {
+    let mut krate = quote!(::tilewright);
+    for attr in attrs.iter().filter(|a| a.path().is_ident(attribute)) {
+        let parsed = attr.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("unknown argument; known is `crate = path`"));
+            }
+            let path: syn::Path = meta.value()?.call(syn::Path::parse_mod_style)?;
+            krate = quote!(#path);
+            Ok(())
+        });
+        if let Err(error) = parsed {
+            errors.push(error);
+        }
+    }
+    krate
 }

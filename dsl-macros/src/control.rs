@@ -5,9 +5,10 @@
 //! - `while` on a surely-host condition stays plain Rust; any other is a device loop.
 //! - `for` over a range is a device loop, unless `unroll(..)` is around the range; over anything else it is plain Rust.
 //!
-//! A device region changes the outer variables that its code assigns: they are handed over as `(&mut a, (&mut b, ()))`.
+//! A device region changes the outer variables that its code assigns, or changes by methods, macros and functions: all
+//! that it may change are handed over as `(&mut a, (&mut b, ()))`.
 
-use super::analysis::{self, Binding, Change, Place, Scopes, assigned, assigned_by, has_let};
+use super::analysis::{self, Binding, Change, Place, Scopes, assigned, assigned_by, bare, has_let, places, places_of};
 use super::body::{Around, Rewriter, describe};
 use super::diag::{respan, start};
 use proc_macro2::{Span, TokenStream};
@@ -26,14 +27,6 @@ enum Head {
     Host,
     /// Something that is refused, with a message and advice.
     Refused(&'static str, &'static str),
-}
-
-fn bare(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Paren(p) => bare(&p.expr),
-        Expr::Group(g) => bare(&g.expr),
-        other => other,
-    }
 }
 
 fn head(expr: &Expr) -> Head {
@@ -99,7 +92,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
             visit::visit_expr_for_loop(self, e);
         }
         fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
-            if !has_let(&e.cond) && !self.scopes.is_host(&e.cond) {
+            if !has_let(&e.cond) && !self.scopes.likely_host(&e.cond) {
                 self.check(&[&e.body]);
             }
             visit::visit_expr_while(self, e);
@@ -119,55 +112,142 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
     finder.found
 }
 
-/// `(&mut a, (&mut b, ()))`; a variable that only may be changed is asked for whether it is device state at all.
-fn handed_over(krate: &TokenStream, places: &[Place], span: Span) -> TokenStream {
-    places.iter().rev().fold(quote_spanned!(span=> ()), |rest, place| {
-        let expr = &place.expr;
-        if place.sure() {
-            quote_spanned!(span=> (&mut #expr, #rest))
-        } else {
-            let krate = respan(krate, span);
-            quote_spanned!(span=> ((&&#krate::dsl::carry::Probe::of(&#expr)).tag().wrap(&mut #expr), #rest))
+/// A place that a region is handed, and how.
+struct Handed {
+    place: Place,
+    how: How,
+}
+
+/// How a place is handed to a region.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// As `&mut`: it is device state, or that is a mistake.
+    Assigned,
+    /// As `&mut` if its type is device state; if not, it is watched for changes.
+    Mutable,
+    /// A binding that is not `mut`: through the reference that it is, if it is one to device state; else it is watched.
+    Behind,
+    /// The same, and it is assigned.
+    AssignedBehind,
+    /// Watched, for a closure borrows it.
+    Watched,
+}
+
+/// `(&mut a, (&mut b, ()))`. What only may be changed is asked by its type for whether it is device state.
+fn handed_over(krate: &TokenStream, places: &[Handed], span: Span) -> TokenStream {
+    let krate = respan(krate, span);
+    places.iter().rev().fold(quote_spanned!(span=> ()), |rest, handed| {
+        let expr = &handed.place.expr;
+        let tag = quote_spanned!(span=> (&&&&&#krate::dsl::watch::Probe::of(&#expr)).tag());
+        match handed.how {
+            How::Assigned => quote_spanned!(span=> (&mut #expr, #rest)),
+            How::Mutable => quote_spanned!(span=> (#tag.wrap(&mut #expr), #rest)),
+            How::Behind => quote_spanned!(span=> (#expr.__tw_hand(#tag), #rest)),
+            How::AssignedBehind => quote_spanned!(span=> (#expr.__tw_behind(), #rest)),
+            How::Watched => quote_spanned!(span=> (#krate::dsl::watch::Seen::__tw_hand(&#expr, #tag), #rest)),
         }
     })
 }
 
-fn names(places: &[Place]) -> TokenStream {
-    let names = places.iter().map(|p| &p.text);
+fn names(places: &[Handed]) -> TokenStream {
+    let names = places.iter().map(|p| &p.place.text);
     quote!(&[#(#names),*])
 }
 
+/// Of places that overlap, only the whole: a region borrows each but once. What is surely assigned is in front.
+fn without_overlaps(all: Vec<Handed>) -> Vec<Handed> {
+    /// `*r.x` and `r.x` are the same place.
+    fn plain(h: &Handed) -> &str {
+        h.place.text.trim_start_matches('*')
+    }
+    let part_of =
+        |part: &str, whole: &str| part.strip_prefix(whole).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+    let mut kept: Vec<Handed> = Vec::new();
+    for new in all {
+        if let Some(whole) = kept.iter_mut().find(|k| part_of(plain(&new), plain(k))) {
+            if plain(&new) == plain(whole) && new.place.sure() && !whole.place.sure() {
+                *whole = new;
+            }
+            continue;
+        }
+        kept.retain(|k| !part_of(plain(k), plain(&new)));
+        kept.push(new);
+    }
+    kept
+}
+
 impl Rewriter {
-    /// The places to hand over: each once, through its reference if it is one, and if it can be changed at all.
-    fn outer(&self, places: Vec<Place>) -> Vec<Place> {
-        let mut all: Vec<Place> = Vec::new();
+    /// The places to hand over to a region that mentions `places`. Syntax tells which may be changed at all: those declared
+    /// `mut` and used by more than their value, and bindings that are no more than a `&mut` reference. Their types tell
+    /// the rest (see `dsl::watch`), and what turns out unchanged is no state of the region when it is closed.
+    fn outer(&mut self, places: Vec<Place>, around: Around) -> Vec<Handed> {
+        let mut all: Vec<Handed> = Vec::new();
+        let mut captured: Vec<Place> = Vec::new();
         for mut place in places {
-            let binding = self.scopes.get(&place.root).unwrap_or_default();
-            let changed = match place.change {
-                Change::Sure => true,
-                Change::IfMutable => binding.mutable || binding.reference,
-                Change::IfReference => binding.reference,
-            };
-            if !changed {
+            let known = self.scopes.get(&place.root);
+            let binding = known.unwrap_or_default();
+            captured.extend(self.scopes.captured(&place.root).iter().map(|name| {
+                let ident = syn::Ident::new(name, Span::call_site());
+                Place { root: name.clone(), text: name.clone(), expr: syn::parse_quote!(#ident), ..place.clone() }
+            }));
+            if binding.mutable && place.change < Change::Used || binding.plain && !place.sure() {
                 continue;
             }
-            // What is assigned through a reference that is not `mut` itself lies behind it.
-            if binding.reference && !binding.mutable && place.text == place.root {
-                let behind = &place.expr;
-                place.expr = syn::parse_quote!(*#behind);
-                place.text = format!("*{}", place.text);
+            if known.is_none() && !place.sure() {
+                // Not seen declared: a function, a type, or a static.
+                if place.change == Change::Used && analysis::is_constant_name(&place.root) && place.text == place.root {
+                    all.push(Handed { place, how: How::Watched });
+                }
+                continue;
             }
-            match all.iter_mut().find(|p| p.text == place.text) {
-                Some(known) => known.change = known.change.max(place.change),
-                None => all.push(place),
+            let bare = place.text == place.root;
+            let how = if binding.reference && !binding.mutable {
+                // What is assigned through a reference that is not `mut` itself lies behind it.
+                if bare {
+                    let behind = &place.expr;
+                    place.expr = syn::parse_quote!(*#behind);
+                    place.text = format!("*{}", place.text);
+                }
+                if place.sure() { How::Assigned } else { How::Mutable }
+            } else if binding.mutable || known.is_none() {
+                if place.sure() { How::Assigned } else { How::Mutable }
+            } else if place.sure() && (!bare || binding.uninit.is_some()) {
+                How::Assigned
+            } else if place.sure() && place.direct {
+                let name = &place.text;
+                self.errors.at(
+                    &place.expr,
+                    &format!("`{name}` changes in a loop or branch that the device may decide, but is not `mut`"),
+                    &format!("declare it as `let mut {name} = ..`"),
+                );
+                continue;
+            } else if place.sure() {
+                How::AssignedBehind
+            } else if around == Around::DeviceLoop || place.change > Change::Passed || !binding.owned {
+                // Only as a whole: whether a part of it can be borrowed depends on what it is.
+                let root = syn::Ident::new(&place.root, start(&place.expr));
+                place.expr = if place.root == "self" { syn::parse_quote!(self) } else { syn::parse_quote!(#root) };
+                place.text = place.root.clone();
+                How::Behind
+            } else {
+                continue;
+            };
+            if around != Around::DeviceLoop && place.change == Change::Mentioned && how != How::Mutable {
+                continue;
+            }
+            all.push(Handed { place, how });
+        }
+        for place in captured {
+            if self.scopes.get(&place.root).is_some_and(|b| !b.plain) {
+                all.push(Handed { place, how: How::Watched });
             }
         }
-        all
+        without_overlaps(all)
     }
 
     /// Refuses variables without a value before the region that changes them.
-    fn check_places(&mut self, places: &[Place], what: &str) {
-        for place in places {
+    fn check_places(&mut self, places: &[Handed], what: &str) {
+        for Handed { place, .. } in places.iter().filter(|h| h.place.sure()) {
             if let Some(span) = self.scopes.get(&place.root).and_then(|b| b.uninit) {
                 self.errors.at_span(
                     span,
@@ -187,7 +267,10 @@ impl Rewriter {
     /// Rewrites an `if`.
     pub fn rewrite_if(&mut self, expr: &mut Expr) {
         let Expr::If(e) = expr else { return };
-        if has_let(&e.cond) || self.scopes.is_host(&e.cond) {
+        if has_let(&e.cond)
+            || self.scopes.is_host(&e.cond)
+            || self.scopes.likely_host(&e.cond) && leaves(&e.then_branch)
+        {
             self.scopes.push();
             self.visit_expr_mut(&mut e.cond);
             for name in let_names(&e.cond) {
@@ -200,11 +283,11 @@ impl Rewriter {
             }
             return;
         }
-        let mut places = assigned(&[&e.then_branch]);
+        let mut found = places(&[&e.then_branch]);
         if let Some((_, other)) = &e.else_branch {
-            places.extend(assigned_by(other));
+            found.extend(places_of(other));
         }
-        let places = self.outer(places);
+        let places = self.outer(found, Around::Branch);
         self.check_places(&places, "branch");
         let span = start(&e.cond);
         self.visit_expr_mut(&mut e.cond);
@@ -235,7 +318,7 @@ impl Rewriter {
     /// Rewrites a `while`.
     pub fn rewrite_while(&mut self, expr: &mut Expr) {
         let Expr::While(e) = expr else { return };
-        if has_let(&e.cond) || self.scopes.is_host(&e.cond) {
+        if has_let(&e.cond) || self.scopes.likely_host(&e.cond) {
             self.scopes.push();
             self.visit_expr_mut(&mut e.cond);
             for name in let_names(&e.cond) {
@@ -253,7 +336,9 @@ impl Rewriter {
                 "assign it in the body of the loop",
             );
         }
-        let places = self.outer(assigned(&[&e.body]));
+        let mut found = places(&[&e.body]);
+        found.extend(places_of(&e.cond));
+        let places = self.outer(found, Around::DeviceLoop);
         self.check_places(&places, "loop");
         let (span, at) = (e.while_token.span, start(&e.cond));
         self.inside(Around::DeviceLoop, |s| {
@@ -321,8 +406,8 @@ impl Rewriter {
 
     fn device_for(&mut self, mut e: ExprForLoop, lo: Expr, hi: Expr, step: Option<Expr>) -> Expr {
         self.no_label(&e.label);
-        let places = self.outer(assigned(&[&e.body]));
-        for place in &places {
+        let places = self.outer(places(&[&e.body]), Around::DeviceLoop);
+        for Handed { place, .. } in &places {
             if place.sure() && analysis::pattern_names(&e.pat).contains(&place.root) {
                 self.errors.at(
                     &place.expr,
@@ -339,7 +424,7 @@ impl Rewriter {
             None => quote_spanned!(span=> 1i64),
         };
         self.scoped(|s| {
-            s.scopes.declare_all(&e.pat, Binding { device: true, ..Binding::default() });
+            s.scopes.declare_all(&e.pat, Binding { device: true, plain: true, ..Binding::default() });
             s.inside(Around::DeviceLoop, |s| s.visit_block_mut(&mut e.body));
         });
         let (krate, pat, body) = (self.krate_at(span), &e.pat, &e.body);
@@ -354,6 +439,21 @@ impl Rewriter {
             __tw_for.close(__tw_saved, #vars);
         }))
     }
+}
+
+/// Does the block leave a loop or the function, which only plain Rust can?
+fn leaves(block: &Block) -> bool {
+    struct Finder(bool);
+    impl<'ast> Visit<'ast> for Finder {
+        fn visit_item(&mut self, _item: &'ast syn::Item) {}
+        fn visit_expr(&mut self, e: &'ast Expr) {
+            self.0 |= matches!(e, Expr::Break(_) | Expr::Continue(_) | Expr::Return(_) | Expr::Try(_));
+            visit::visit_expr(self, e);
+        }
+    }
+    let mut finder = Finder(false);
+    finder.visit_block(block);
+    finder.0
 }
 
 /// The names that the `let`s of a condition bind.

@@ -36,13 +36,17 @@ pub fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     for p in &params {
         let host = matches!(p.kind, Kind::Comptime);
         let mutable = p.mutable.is_some();
-        rewriter.scopes.declare(p.name.to_string(), Binding { host, device: !host, mutable, ..Binding::default() });
+        // Views, pointers and scalars are handles. A comptime value is owned, and may hold anything.
+        let binding =
+            Binding { host, device: !host, mutable, plain: !host && !mutable, owned: true, ..Binding::default() };
+        rewriter.scopes.declare(p.name.to_string(), binding);
     }
     declare_consts(&mut rewriter, &function.sig.generics);
     rewriter.visit_block_mut(&mut function.block);
     if !rewriter.errors.is_empty() {
-        // The launcher and the definition stay; the body is empty, for it is never built.
-        function.block.stmts.clear();
+        // The launcher and the definition stay; the body is empty, for it is never built, and nothing in it is unused.
+        function.block = syn::parse_quote!({ ::core::unreachable!() });
+        function.attrs.push(syn::parse_quote!(#[allow(unused)]));
     }
     let errors = rewriter.errors.into_tokens();
     let launcher = launcher(&function, &params, &options);
@@ -70,7 +74,9 @@ pub fn expand_device_fn(attr: TokenStream, item: TokenStream) -> TokenStream {
                 let host = comptime || is_host_param(&typed.ty);
                 let reference = matches!(&*typed.ty, syn::Type::Reference(r) if r.mutability.is_some());
                 let changes = typed.ty.to_token_stream().to_string().contains("FnMut");
-                rewriter.scopes.declare_all(&typed.pat, Binding { host, reference, changes, ..Binding::default() });
+                let owned = matches!(&*typed.ty, syn::Type::Path(_));
+                let binding = Binding { host, reference, changes, owned, ..Binding::default() };
+                rewriter.scopes.declare_all(&typed.pat, binding);
             }
             FnArg::Receiver(r) => {
                 let text = r.to_token_stream().to_string().replace(' ', "");
@@ -122,14 +128,15 @@ fn is_host_param(ty: &syn::Type) -> bool {
 
 fn declare_consts(rewriter: &mut Rewriter, generics: &Generics) {
     for c in generics.const_params() {
-        rewriter.scopes.declare(c.ident.to_string(), Binding { host: true, ..Binding::default() });
+        rewriter.scopes.declare(c.ident.to_string(), Binding { host: true, plain: true, ..Binding::default() });
     }
 }
 
 /// The traits behind the generated method calls.
 fn imports(krate: &TokenStream) -> TokenStream {
     quote! {
-        use #krate::dsl::carry::{CarriedTag as _, FixedTag as _};
+        use #krate::dsl::view::{OfOther as _, OfView as _};
+        use #krate::dsl::watch::{Behind as _, Seen as _, Tagged as _};
         use #krate::dsl::logic::{HostBoth as _, LiteralHost as _, LiteralTile as _, TileLeft as _, TileRight as _};
     }
 }
@@ -263,8 +270,11 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
 
     let comptime_names: Vec<_> = comptime(params).map(|p| &p.name).collect();
     let comptime_types: Vec<_> = comptime(params).map(|p| &p.ty).collect();
-    let checks =
-        comptime_types.iter().map(|ty| quote_spanned!(ty.span()=> #krate::dsl::comptime::check_comptime::<#ty>();));
+    // Spanned at the type, where a mistake is.
+    let identities = comptime(params).map(|p| {
+        let (name, krate) = (&p.name, respan(krate, p.ty.span()));
+        quote_spanned!(p.ty.span()=> (&&&&#krate::dsl::comptime::Asked(&#name)).comptime_value())
+    });
     let elements = sig.generics.type_params().map(|t| &t.ident);
     let constants = sig.generics.const_params().map(|c| &c.ident);
     let adds = params.iter().filter(|p| !matches!(p.kind, Kind::Comptime)).map(|p| {
@@ -303,17 +313,16 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
             /// The definition of the kernel for these element types and comptime arguments.
             #[allow(clippy::too_many_arguments)]
             pub fn definition #parameters (#(#comptime_names: #comptime_types),*) -> #krate::dsl::KernelDef #clause {
-                #(#checks)*
                 let __tw_id = #krate::dsl::KernelId {
                     path: ::core::concat!(::core::module_path!(), "::", #text),
                     item: ::core::any::TypeId::of::<Self>(),
                     dtypes: ::std::vec![#(<#elements as #krate::dsl::Element>::DTYPE),*],
                     comptime: {
                         #[allow(unused_imports)]
-                        use #krate::dsl::comptime::{ByDebug as _, Exact as _};
+                        use #krate::dsl::comptime::{ByEq as _, Exact as _, Neither as _, Written as _};
                         ::std::vec![
-                            #((&&#krate::dsl::comptime::Identity(&#comptime_names)).comptime_value(),)*
-                            #((&&#krate::dsl::comptime::Identity(&#constants)).comptime_value()),*
+                            #(#identities,)*
+                            #((&&&&#krate::dsl::comptime::Asked(&#constants)).comptime_value()),*
                         ]
                     },
                 };
@@ -329,6 +338,7 @@ fn definition(function: &ItemFn, params: &[Param], options: &Options) -> TokenSt
             // The lints would judge the generated code.
             #[allow(unused_imports, unused_parens, unused_braces, unused_assignments, unused_qualifications, unreachable_code)]
             #[allow(clippy::all)]
+            #(#configured)*
             fn #body #parameters (#(#inputs),*) #clause {
                 #imports
                 #(#stmts)*

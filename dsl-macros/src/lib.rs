@@ -1,4 +1,5 @@
-//! The `#[kernel]`, `#[device_fn]` and `#[autotune]` attribute macros, and `#[derive(Carry)]`.
+//! The `#[kernel]`, `#[device_fn]` and `#[autotune]` attribute macros, `#[derive(Carry)]` and
+//! `#[derive(Comptime)]`.
 //!
 //! They rewrite a function into ordinary Rust that builds Tile IR when it runs; what each construct becomes is told in
 //! `body` (expressions) and `control` (`if`, `while`, `for`). All logic takes and gives `proc_macro2` streams, so that
@@ -10,6 +11,7 @@ mod args;
 mod autotune;
 mod body;
 mod carry;
+mod comptime;
 mod control;
 mod diag;
 mod kernel;
@@ -61,4 +63,12 @@ pub fn autotune(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Carry, attributes(carry))]
 pub fn derive_carry(item: TokenStream) -> TokenStream {
     carry::expand(item.into()).into()
+}
+
+/// Lets values of a struct or enum be `#[comptime]` arguments, told apart by all their fields.
+///
+/// Types with `Eq` and `Hash` need no derive. `#[comptime(crate = path)]` says where the crate `tilewright` is found.
+#[proc_macro_derive(Comptime, attributes(comptime))]
+pub fn derive_comptime(item: TokenStream) -> TokenStream {
+    comptime::expand(item.into()).into()
 }

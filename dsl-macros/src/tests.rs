@@ -62,7 +62,8 @@ fn device_operators() {
     assert_eq!(body(quote!(n * 2)), "n*2");
     assert_eq!(
         body(quote!(x.load([n, 0], [1, size]))),
-        "x.load([::tilewright::dsl::view::offset(n),::tilewright::dsl::view::offset(0)],[1,size])"
+        "x.load([(&&::tilewright::dsl::view::Accessed(&x)).__tw_offset(n),\
+         (&&::tilewright::dsl::view::Accessed(&x)).__tw_offset(0)],[1,size])"
     );
 }
 
@@ -79,8 +80,8 @@ fn device_loops_carry_what_they_assign() {
         }
     });
     assert!(text.starts_with("letmuta=::tilewright::dsl::scalar::<f32>(0.0);"), "{text}");
-    assert!(text.contains(".open((&muta,(&mutb,(&mutd,()))))"), "{text}");
-    assert!(text.contains("&[\"a\",\"b\",\"d\"]"), "{text}");
+    assert!(text.contains(".open((&muta,(&mutb.field,(&mutd,()))))"), "{text}");
+    assert!(text.contains("&[\"a\",\"b.field\",\"d\"]"), "{text}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What can go wrong between a tensor expression and its result.
 
+use std::fmt;
 use tilewright_compiler::error::{Diagnostic, Loc};
 
-/// An error of the graph compiler: what, where, why, and what to do.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+/// An error of the graph compiler: what, where, why, and what to do. Its `Debug` text is its message, for that is what a
+/// `main` that returns it, and `unwrap`, print.
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A tensor expression that does not make sense: wrong shapes, types or arguments.
@@ -61,6 +63,12 @@ pub enum Error {
     /// A broken invariant of the graph compiler.
     #[error("internal error of the graph compiler: {0}; please report it with the function's source")]
     Internal(String),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

@@ -5,7 +5,8 @@ use tilewright_runtime::dsl::*;
 use tilewright_runtime::{DType, Device, DeviceKind, Element, Error, Launch, Options, Result, View};
 
 /// What [`attention_tiled()`] and its kin are compiled for.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Comptime)]
+#[comptime(crate = tilewright_runtime)]
 pub struct AttentionTiles {
     /// Queries of a program.
     pub bm: usize,

@@ -1,14 +1,13 @@
 //! [`Carry`]: state that lives through device loops and branches.
 //!
-//! The macros see which variables a loop or branch may change: those it assigns, borrows as `&mut`, or calls a method on
-//! that could change them. They do not see through `Cell` and `RefCell`: code on these runs once, while the kernel is
-//! built. A tile taken out of one after its loop is reported; keep device state in plain variables.
+//! The macros see which variables a loop or branch mentions in a way that may change them; their types tell which of them
+//! are device state (see [`super::watch`]). All of these are handed over; what turns out unchanged is no state of the
+//! region when it is closed.
 
 use super::context::Raw;
 use super::element::Element;
 use super::ptr::Ptr;
 use super::tile::Tile;
-use std::marker::PhantomData;
 
 /// A variable that a device loop or branch may change: tiles, pointers, and tuples, arrays, options, vectors and structs
 /// (`#[derive(Carry)]`) of them.
@@ -134,6 +133,20 @@ pub trait Variables {
     fn restore(&mut self, saved: &Self::Saved);
     /// Sets them to the structure of `like` made of other handles.
     fn rebuild(&mut self, like: &Self::Saved, from: &mut Rebuild<'_>);
+    /// What is known of those that are no device state, since they were saved; `index` is the number of the first.
+    fn watched(&self, saved: &Self::Saved, index: usize, found: &mut Vec<(usize, Sight)>);
+}
+
+/// What happened to a variable that a region cannot carry.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sight {
+    /// It changed, and is host state.
+    Changed,
+    /// It changed, and is device state that the macro cannot hand over.
+    ChangedState,
+    /// It may have changed: nothing tells.
+    Unknown,
 }
 
 impl Variables for () {
@@ -142,6 +155,30 @@ impl Variables for () {
     fn save(&self) {}
     fn restore(&mut self, _saved: &()) {}
     fn rebuild(&mut self, _like: &(), _from: &mut Rebuild<'_>) {}
+    fn watched(&self, _saved: &(), _index: usize, _found: &mut Vec<(usize, Sight)>) {}
+}
+
+impl<C: Carry, Rest: Variables> Variables for (&mut [C], Rest) {
+    type Saved = (Vec<C>, Rest::Saved);
+    fn leaves(&self, out: &mut Leaves) {
+        self.0.iter().for_each(|c| c.leaves(out));
+        out.variable += 1;
+        self.1.leaves(out);
+    }
+    fn save(&self) -> Self::Saved {
+        (self.0.to_vec(), self.1.save())
+    }
+    fn restore(&mut self, saved: &Self::Saved) {
+        self.0.clone_from_slice(&saved.0);
+        self.1.restore(&saved.1);
+    }
+    fn rebuild(&mut self, like: &Self::Saved, from: &mut Rebuild<'_>) {
+        self.0.iter_mut().zip(&like.0).for_each(|(to, like)| *to = like.rebuild(from));
+        self.1.rebuild(&like.1, from);
+    }
+    fn watched(&self, saved: &Self::Saved, index: usize, found: &mut Vec<(usize, Sight)>) {
+        self.1.watched(&saved.1, index + 1, found);
+    }
 }
 
 impl<C: Carry, Rest: Variables> Variables for (&mut C, Rest) {
@@ -162,79 +199,7 @@ impl<C: Carry, Rest: Variables> Variables for (&mut C, Rest) {
         *self.0 = like.0.rebuild(from);
         self.1.rebuild(&like.1, from);
     }
-}
-
-// ---- variables that only may be changed ---------------------------------------------------------------------------
-
-/// Asks whether a variable is device state. Method look-up on `&&Probe` finds [`CarriedTag`] if it is, else [`FixedTag`].
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Probe<C>(PhantomData<fn() -> C>);
-
-impl<C> Probe<C> {
-    /// For the type of this variable.
-    pub fn of(_variable: &C) -> Self {
-        Probe(PhantomData)
-    }
-}
-
-/// The variable is device state.
-#[doc(hidden)]
-pub trait CarriedTag {
-    /// Says so.
-    fn tag(&self) -> Carried {
-        Carried
-    }
-}
-impl<C: Carry> CarriedTag for &Probe<C> {}
-
-/// The variable is no device state.
-#[doc(hidden)]
-pub trait FixedTag {
-    /// Says so.
-    fn tag(&self) -> Fixed {
-        Fixed
-    }
-}
-impl<C> FixedTag for Probe<C> {}
-
-/// Hands a variable over.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Carried;
-
-impl Carried {
-    /// The variable itself.
-    pub fn wrap<C: Carry>(self, variable: &mut C) -> &mut C {
-        variable
-    }
-}
-
-/// Hands nothing over.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Fixed;
-
-impl Fixed {
-    /// A place holder.
-    pub fn wrap<C>(self, _variable: &mut C) -> Fixed {
-        Fixed
-    }
-}
-
-impl<Rest: Variables> Variables for (Fixed, Rest) {
-    type Saved = Rest::Saved;
-    fn leaves(&self, out: &mut Leaves) {
-        out.variable += 1;
-        self.1.leaves(out);
-    }
-    fn save(&self) -> Self::Saved {
-        self.1.save()
-    }
-    fn restore(&mut self, saved: &Self::Saved) {
-        self.1.restore(saved);
-    }
-    fn rebuild(&mut self, like: &Self::Saved, from: &mut Rebuild<'_>) {
-        self.1.rebuild(like, from);
+    fn watched(&self, saved: &Self::Saved, index: usize, found: &mut Vec<(usize, Sight)>) {
+        self.1.watched(&saved.1, index + 1, found);
     }
 }

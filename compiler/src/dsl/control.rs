@@ -4,7 +4,7 @@
 //! the region), and the variables are set to the results. `branch` serves host conditions too: the type of the condition
 //! chooses between [`HostBranch`], which is plain Rust, and [`DeviceBranch`].
 
-use super::carry::{Carry, Leaves, Rebuild, Variables};
+use super::carry::{Carry, Leaves, Rebuild, Sight, Variables};
 use super::context::{Context, Raw, mistake, with};
 use super::element::Element;
 use super::ops::constant;
@@ -123,9 +123,40 @@ fn end_values(
     list
 }
 
-/// Handles of the results of a region op; unsound ones are poison.
+/// Reports variables that a region changed though it cannot carry them.
+fn report_watched<V: Variables>(names: &[&str], loc: Loc, what: &str, vars: &V, saved: &V::Saved) {
+    let mut found = Vec::new();
+    vars.watched(saved, 0, &mut found);
+    for (index, sight) in found {
+        let name = names.get(index).copied().unwrap_or("a variable");
+        let (message, help) = match sight {
+            Sight::Changed => (
+                format!(
+                    "`{name}` is a host value and changes in a device {what}, whose code runs once, while the kernel is built"
+                ),
+                "keep what the device changes in tiles (`scalar::<i32>(0)` counts); if the kernel is to be built step by step, \
+                 write `for i in unroll(0..n)` or `if comptime(..)`",
+            ),
+            Sight::ChangedState => (
+                format!("`{name}` changes in a device {what} in a way that cannot be followed"),
+                "declare it with `let mut`, outside of macros and closures, and change it there",
+            ),
+            Sight::Unknown => (
+                format!(
+                    "nothing tells whether `{name}` changes in a device {what}: its type is neither `Carry` nor `Debug`"
+                ),
+                "derive `Carry` for state of the device (a type parameter needs the bound), `Debug` for host values; a closure \
+                 returns the new value instead; what does not change needs no `mut`",
+            ),
+        };
+        with(|c| c.report(Diagnostic::new(loc, message).help(help)));
+    }
+}
+
+/// Handles of the results of a region op; unsound ones are poison, and those of unchanged variables what they were.
 fn results(c: &mut Context, values: Vec<Value>, sound: &[(Value, bool)]) -> Vec<Raw> {
     c.note_births();
+    let values = c.builder.drop_unchanged(&values);
     let all = handles(c, values);
     for (raw, (_, sound)) in all.iter().zip(sound) {
         if !sound {
@@ -324,6 +355,7 @@ impl<I: Element> ForLoop<I> {
 
     /// Closes the body: the variables are now those after the loop.
     pub fn close<V: Variables>(self, saved: V::Saved, mut vars: V) {
+        report_watched(self.names, self.loc, "loop", &vars, &saved);
         let next = leaves_of(&vars);
         let after = with(|c| {
             c.builder.set_loc(self.loc);
@@ -444,6 +476,7 @@ impl<S> WhileLoop<S> {
 
     /// Closes the body.
     pub fn end<V: Variables<Saved = S>>(self, mut vars: V) {
+        report_watched(self.names, self.loc, "loop", &vars, &self.saved);
         let next = leaves_of(&vars);
         let after = with(|c| {
             c.builder.set_loc(self.loc);
@@ -561,6 +594,7 @@ impl DeviceBranch {
 
     /// Ends the first branch, opens the second, and gives the variables their values from before.
     pub fn end_then<R: Carry, V: Variables>(&mut self, value: &Option<R>, saved: &V::Saved, mut vars: V) {
+        report_watched(self.names, self.loc, "branch", &vars, saved);
         self.then = branch_leaves(value, &vars);
         with(|c| {
             c.builder.set_loc(self.loc);
@@ -593,6 +627,7 @@ impl DeviceBranch {
 
     /// Ends the second branch; gives the value of the `if`, and the variables their values after it.
     pub fn end<R: Carry, V: Variables>(self, then: Option<R>, other: Option<R>, saved: V::Saved, mut vars: V) -> R {
+        report_watched(self.names, self.loc, "branch", &vars, &saved);
         let got = branch_leaves(&other, &vars);
         let after = with(|c| {
             c.builder.set_loc(self.loc);

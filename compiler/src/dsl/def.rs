@@ -1,5 +1,6 @@
 //! What a `#[kernel]` function becomes: a [`KernelDef`], from which Tile IR is built for each specialisation.
 
+use super::comptime::{EqualValue, Identity};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::tile::{Function, ParamHint};
@@ -17,8 +18,12 @@ pub enum ComptimeValue {
     Bool(bool),
     /// A float, by its bits as `f64`.
     Float(u64),
-    /// A string, or any other value by its `Debug` text.
+    /// A string.
     Text(String),
+    /// The identity that [`super::comptime::Comptime`] writes out.
+    Written(Identity),
+    /// A value of another type, compared by its `Eq`.
+    Equal(EqualValue),
 }
 
 /// What identifies one variant of a kernel, before specialisation.

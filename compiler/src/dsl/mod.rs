@@ -9,7 +9,7 @@
 //! | [`element`] | which host types are elements, and the traits `Num`, `Int`, `Float` |
 //! | [`tile`], [`ops`] | tiles, their operators and the functions on them |
 //! | [`ptr`], [`view`] | memory: pointers with masks, and views |
-//! | [`control`], [`carry`] | device loops and branches, and the state they change |
+//! | [`control`], [`carry`], [`watch`] | device loops and branches, and the state they change |
 //! | [`logic`] | comparisons and `&&`, `||`, which serve host and device values |
 //! | `context` | the build that is going on: mistakes, poison, which value may be used where |
 //! | [`mod@comptime`] | `#[comptime]` arguments |
@@ -25,9 +25,11 @@ pub mod ops;
 pub mod ptr;
 pub mod tile;
 pub mod view;
+pub mod watch;
 
 pub use crate::error::Loc;
 pub use carry::Carry;
+pub use comptime::Comptime;
 pub use context::{Params, build};
 pub use control::{DeviceRange, range, unroll};
 pub use def::{ComptimeValue, KernelDef, KernelId, Specialization};
@@ -38,5 +40,5 @@ pub use ops::*;
 pub use ptr::{Offset, Ptr};
 pub use tile::{Operand, Scalar, Tile};
 
-pub use tilewright_dsl_macros::{Carry, autotune, device_fn, kernel};
+pub use tilewright_dsl_macros::{Carry, Comptime, autotune, device_fn, kernel};
 pub use view::{Access, In, InOut, KernelParam, Out};

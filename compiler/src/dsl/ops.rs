@@ -4,11 +4,11 @@
 //! (`v - max(v, 1)`). Reducing a tile of one dimension gives a scalar, which broadcasts against everything.
 //! [`squeeze`] drops an axis of extent 1.
 
-use super::context::{Raw, emit, mistake};
+use super::context::{Raw, emit, mistake, with};
 use super::element::{Bits, DotElement, Element, Float, HostNumber, Int, Num};
-use super::tile::{Operand, Tile, binary, broadcast_raw, unary};
+use super::tile::{Operand, Tile, binary, broadcast_raw, compare, unary};
 use crate::dtype::DType;
-use crate::tile::{BinaryOp, Builder, Built, Constant, DotPrecision, ReduceOp, Shape, TileType, UnaryOp, Value};
+use crate::tile::{BinaryOp, Builder, Built, Cmp, Constant, DotPrecision, ReduceOp, Shape, TileType, UnaryOp, Value};
 
 /// The shape of a tile: `[usize; N]`, a `usize` for one dimension, a `Vec<usize>`, or a [`Shape`].
 #[diagnostic::on_unimplemented(
@@ -249,13 +249,37 @@ binary_functions! {
     mul_hi: Int, MulHi;
 }
 
-/// The quotient rounded up, for `x >= 0` and `y > 0`. Never overflows.
+/// The quotient rounded up, for all signs; 0 for a zero divisor. `MIN / -1` wraps to `MIN`.
 #[track_caller]
 pub fn cdiv<T: Int>(x: impl Operand<T>, y: impl Operand<T>) -> Tile<T> {
     let (x, y) = (x.tile(), y.tile());
     let zero = scalar::<T>(0i32);
-    let more = super::tile::compare(crate::tile::Cmp::Gt, binary(BinaryOp::Rem, x, y), zero).to::<T>();
-    binary(BinaryOp::Add, binary(BinaryOp::Div, x, y), more)
+    let (quotient, rest) = (binary(BinaryOp::Div, x, y), binary(BinaryOp::Rem, x, y));
+    // Division truncates: a positive quotient with a rest is one too small, and has a rest of the divisor's sign.
+    let more = match host_sign(y) {
+        Some(sign) => compare(if sign < 0 { Cmp::Lt } else { Cmp::Gt }, rest, zero),
+        None => {
+            let both = |op| binary(BinaryOp::And, compare(op, rest, zero), compare(op, y, zero));
+            match T::DTYPE.is_signed() {
+                true => binary(BinaryOp::Or, both(Cmp::Gt), both(Cmp::Lt)),
+                false => both(Cmp::Gt),
+            }
+        }
+    };
+    binary(BinaryOp::Add, quotient, more.to::<T>())
+}
+
+/// The sign of a tile that is one constant other than 0.
+fn host_sign<T: Element>(x: Tile<T>) -> Option<i64> {
+    with(|c| {
+        let value = *c.values(&[x.raw]).first()?;
+        let number = c.builder.func().const_of(value)?.as_i64(T::DTYPE)?;
+        match T::DTYPE.is_signed() {
+            true => (number != 0).then(|| number.signum()),
+            false => (number != 0).then_some(1),
+        }
+    })
+    .flatten()
 }
 
 /// `x * y + z`, rounded once.

@@ -162,6 +162,9 @@ macro_rules! views {
             }
         }
 
+        impl<T: Element, const R: usize> OfView for &Accessed<'_, $name<T, R>> {}
+        impl<T: Element, const R: usize> OfView for &Accessed<'_, &$name<T, R>> {}
+
         impl<T: Element, const R: usize> KernelParam for $name<T, R> {
             type Handle = Self;
             #[track_caller]
@@ -222,6 +225,45 @@ views! {
 readable!(In, InOut);
 writable!(Out, InOut);
 
+/// A view that a kernel may write. (`In` has the method for the message alone.)
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a view that the kernel reads: nothing is stored there",
+    label = "cannot be stored to",
+    note = "declare the parameter `Out<T, R>`, or `InOut<T, R>` if the kernel reads it, too"
+)]
+#[doc(hidden)]
+pub trait Writable {}
+
+/// A view that a kernel may read.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a view that the kernel writes: nothing is loaded from there",
+    label = "cannot be loaded from",
+    note = "declare the parameter `In<T, R>`, or `InOut<T, R>` if the kernel writes it, too"
+)]
+#[doc(hidden)]
+pub trait Readable {}
+
+impl<T: Element, const R: usize> In<T, R> {
+    /// No kernel does: the view is read.
+    #[doc(hidden)]
+    pub fn store(&self, _offsets: [impl Operand<i32>; R], _x: Tile<T>)
+    where
+        Self: Writable,
+    {
+    }
+}
+
+impl<T: Element, const R: usize> Out<T, R> {
+    /// No kernel does: the view is written.
+    #[doc(hidden)]
+    pub fn load(&self, _offsets: [impl Operand<i32>; R], _shape: [usize; R]) -> Tile<T>
+    where
+        Self: Readable,
+    {
+        Tile::new(self.parts.base)
+    }
+}
+
 #[track_caller]
 fn tiles<const R: usize>(offsets: [impl Operand<i32>; R]) -> [Tile<i32>; R] {
     // A closure would lose the caller's place.
@@ -231,6 +273,31 @@ fn tiles<const R: usize>(offsets: [impl Operand<i32>; R]) -> [Tile<i32>; R] {
     }
     std::array::from_fn(|i| list[i])
 }
+
+/// What `load` or `store` is called on. Method look-up on `&&Accessed(&x)` finds [`OfView`] if it is a view, else [`OfOther`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Accessed<'a, V>(pub &'a V);
+
+/// Something has offsets of any type of integers.
+#[doc(hidden)]
+pub trait OfView {
+    /// One of them.
+    #[track_caller]
+    fn __tw_offset(&self, value: impl Operand<i32>) -> Tile<i32> {
+        value.tile()
+    }
+}
+
+/// Something has a method of that name, which takes what it takes.
+#[doc(hidden)]
+pub trait OfOther {
+    /// The argument.
+    fn __tw_offset<A>(&self, value: A) -> A {
+        value
+    }
+}
+impl<V> OfOther for Accessed<'_, V> {}
 
 /// One offset into a view; `#[kernel]` wraps the elements of array literals in this, so that they may be of mixed types.
 #[doc(hidden)]

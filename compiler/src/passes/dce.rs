@@ -160,42 +160,6 @@ impl Sweep<'_> {
             return;
         }
         self.changed = true;
-        let regions = self.func.ops[op].regions.clone();
-        let data = &mut self.func.ops[op];
-        retain(&mut data.results, 0, &keep);
-        // The first operands and parameters of a `for` are not carried.
-        let (operands_at, params_at, body) = match data.op {
-            Op::For => (Some(3), Some(1), 0),
-            Op::While => (Some(0), Some(0), 1),
-            _ => (None, None, 0),
-        };
-        if let Some(at) = operands_at {
-            retain(&mut data.operands, at, &keep);
-        }
-        for (i, result) in self.func.ops[op].results.clone().into_iter().enumerate() {
-            self.func.values[result].def = ValueDef::Result { op, index: i as u32 };
-        }
-        for (i, &region) in regions.iter().enumerate() {
-            if let Some(at) = params_at {
-                retain(&mut self.func.regions[region].params, at, &keep);
-                for (i, param) in self.func.regions[region].params.clone().into_iter().enumerate() {
-                    self.func.values[param].def = ValueDef::Param { region, index: i as u32 };
-                }
-            }
-            // The condition of `while` ends in one operand of its own.
-            if i >= body {
-                let end = self.func.terminator(region);
-                retain(&mut self.func.ops[end].operands, 0, &keep);
-            }
-        }
+        self.func.keep_slots(op, &keep);
     }
-}
-
-/// Keeps the elements from `at` on that `keep` says.
-fn retain(list: &mut Vec<Value>, at: usize, keep: &[bool]) {
-    let mut i = 0;
-    list.retain(|_| {
-        i += 1;
-        i <= at || keep[i - 1 - at]
-    });
 }

@@ -271,7 +271,10 @@ impl Builder {
     pub fn expand_dims(&mut self, x: Value, axis: usize) -> Built {
         let mut dims = self.ty(x).shape.dims().to_vec();
         if axis > dims.len() {
-            return Err(self.error(format!("cannot insert dimension {axis} in a tile of type {}", self.ty(x))));
+            let rank = dims.len();
+            return Err(self
+                .error(format!("cannot insert dimension {axis} in a tile of type {}", self.ty(x)))
+                .help(format!("the new dimension stands before dimension `axis`, or last: `axis` is at most {rank}")));
         }
         dims.insert(axis, 1);
         self.reshape(x, Shape::new(dims))
@@ -385,10 +388,14 @@ impl Builder {
     fn reduced(&self, x: Value, axis: usize) -> Built<TileType> {
         let ty = self.ty(x);
         if axis >= ty.shape.rank() {
-            return Err(self.error(format!(
-                "axis {axis} is out of range for a tile of type {ty}, which has {} dimensions",
-                ty.shape.rank()
-            )));
+            let rank = ty.shape.rank();
+            return Err(self
+                .error(format!("axis {axis} is out of range for a tile of type {ty}, which has {rank} dimensions"))
+                .help(match rank {
+                    0 => "a scalar has no axis: reduce a tile, or drop the reduction".to_owned(),
+                    1 => "axes count from 0: the only axis is 0".to_owned(),
+                    _ => format!("axes count from 0: the last is {}", rank - 1),
+                }));
         }
         Ok(ty.with_shape(ty.shape.without(axis)))
     }
@@ -561,6 +568,15 @@ impl Builder {
         self.check_carried("the second branch", &then_types, results)?;
         self.terminate(region, Op::Yield, results.to_vec());
         Ok(self.close(Op::If, vec![condition], then_types, vec![then, region], loc))
+    }
+
+    /// Given the results of the region op built last: removes those that the op leaves as they were, and gives for each
+    /// the value that stands for it now.
+    pub fn drop_unchanged(&mut self, results: &[Value]) -> Vec<Value> {
+        match results.first().and_then(|&first| self.func.def_op(first)) {
+            Some(op) => self.func.drop_unchanged(op),
+            None => results.to_vec(),
+        }
     }
 
     /// Ends the kernel.

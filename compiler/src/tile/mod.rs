@@ -7,6 +7,7 @@
 //! [`mod@parse`] are inverse to each other.
 
 pub mod builder;
+mod carried;
 pub mod function;
 pub mod generate;
 mod lex;

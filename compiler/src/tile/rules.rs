@@ -218,7 +218,10 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
     }
     match op {
         Op::ProgramId { axis } | Op::NumPrograms { axis } => {
-            ensure(*axis < 3, || Problem::new(format!("axis {axis} of the grid; a grid has axes 0, 1 and 2")))?;
+            ensure(*axis < 3, || {
+                Problem::new(format!("axis {axis} of the grid; a grid has axes 0, 1 and 2"))
+                    .help("fold further dimensions into one axis, and take them apart with `/` and `%`")
+            })?;
             result_is(results, &TileType::scalar(DType::I32))
         }
         Op::Const(_) => result_scalar(results).map(|_| ()),
@@ -297,6 +300,7 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
                     from.shape.elements(),
                     to.shape.elements()
                 ))
+                .help("a reshape keeps the elements: the products of the extents are equal; `broadcast_to` repeats elements")
             })
         }
         Op::Permute(perm) => {
@@ -304,6 +308,7 @@ pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
             sorted.sort_unstable();
             ensure(sorted.iter().copied().eq(0..operands[0].shape.rank() as u8), || {
                 Problem::new(format!("{perm:?} is not a permutation of the dimensions of {}", operands[0]))
+                    .help("name each dimension of the operand once, in the order of the result")
             })?;
             let dims: Vec<_> = perm.iter().map(|&p| operands[0].shape.dims()[usize::from(p)]).collect();
             result_is(results, &operands[0].with_shape(Shape::new(dims)))
@@ -428,6 +433,7 @@ fn dot(operands: &[TileType], results: &[TileType]) -> Check {
     let (da, db) = (scalar_of(a)?, scalar_of(b)?);
     ensure(a.shape.rank() == 2 && b.shape.rank() == 2, || {
         Problem::new(format!("`dot` multiplies two matrices, not {a} and {b}"))
+            .help("take one matrix of the batch at a time: drop dimensions of extent 1 with `squeeze` or `reshape`")
     })?;
     ensure(a.shape.dims()[1] == b.shape.dims()[0], || {
         Problem::new(format!(

@@ -23,7 +23,7 @@ use crate::prim::{Full, Iota, Op};
 use std::fmt;
 use std::sync::Arc;
 use tilewright_compiler::DType;
-use tilewright_compiler::error::Loc;
+use tilewright_compiler::error::{Diagnostic, Loc};
 use tilewright_compiler::tile::Constant;
 
 /// A tensor. Cheap to clone.
@@ -171,9 +171,19 @@ impl Tensor {
     #[track_caller]
     pub fn to_vec<T: Number>(&self) -> Result<Vec<T>> {
         let literal = self.to_literal()?;
-        literal.to_vec().ok_or_else(|| {
-            Error::tensor(Loc::caller(), format!("the elements of {} were asked for as {}", self.ty(), T::DTYPE))
-        })
+        // No closure: it would lose the caller's place.
+        match literal.to_vec() {
+            Some(elements) => Ok(elements),
+            None => {
+                let (ty, asked) = (self.ty(), T::DTYPE);
+                let message = format!("the elements of a tensor of type {ty} were asked for as {asked}");
+                let help = format!(
+                    "write `to_vec::<{}>()`, convert the tensor with `cast` first, or read numbers of any type with `to_f64s()`",
+                    ty.dtype
+                );
+                Err(Error::Tensor(Diagnostic::new(Loc::caller(), message).help(help)))
+            }
+        }
     }
 
     /// The elements as doubles, whatever their type.
