@@ -249,6 +249,16 @@ impl Store {
     }
 }
 
+/// The record in the bytes of a file.
+///
+/// # Errors
+/// Why it is none.
+pub fn parse_record(bytes: &[u8]) -> Result<Record, String> {
+    parse(bytes).map_err(|bad| match bad {
+        Bad::Corrupt(why) | Bad::Foreign(why) => why,
+    })
+}
+
 enum Bad {
     Corrupt(String),
     Foreign(String),

@@ -67,6 +67,12 @@ pub use tilewright_compiler::pipeline::Options;
 pub use tilewright_dsl_macros::*;
 pub use view::{MAX_RANK, Slice, View};
 
+/// What checks from outside need of the code cache's format. No part of the public interface.
+#[doc(hidden)]
+pub mod __fuzz {
+    pub use crate::cache::entry::{reread, samples};
+}
+
 /// What the code that `#[kernel]` generates refers to. No part of the public interface.
 #[doc(hidden)]
 pub mod __private {

@@ -64,6 +64,14 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os(), &mut std::io::stdout(), &mut std::io::stderr()) as u8)
 }
 
+/// Are these the arguments of a command? The program's name is the first.
+///
+/// # Errors
+/// What is wrong with them, or the help that they ask for.
+pub fn check<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) -> Result<(), String> {
+    Options::try_parse_from(arguments).map(drop).map_err(|e| e.render().to_string())
+}
+
 /// The command with these arguments, the program's name first; results go to `out`, messages to `err`.
 pub fn run<A: Into<OsString> + Clone>(
     arguments: impl IntoIterator<Item = A>,
