@@ -34,6 +34,7 @@ mod device;
 mod dump;
 mod element;
 mod error;
+pub mod files;
 mod graph;
 mod launch;
 mod metadata;
@@ -51,7 +52,7 @@ mod vulkan;
 
 pub use args::KernelArg;
 pub use buffer::{Buffer, Memory};
-pub use cache::store::cache_dir;
+pub use cache::store::{Pruned, cache_dir, prune_cache};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use element::Element;
 pub use error::{Error, Result};
