@@ -83,19 +83,23 @@ pub fn tune(
         Isolation::Never => false,
     };
     let (device, dims, dtype) = (&problem.device, &problem.dims, problem.dtype);
-    let instance = tunable.instantiate_by(problem, Some(Instant::now() + how.settings.budget.max(FIRST)))?;
+    let begun = Instant::now();
+    let instance = tunable.instantiate_by(problem, Some(begun + how.settings.budget.max(FIRST)))?;
     let source = |c: &Config| instance.launch(c);
     let plan = Plan::new(tunable, device, dtype, dims, &source)?;
     let found = store.load(&plan.subject, &plan.conditions);
     let record = found.record.unwrap_or_else(|| Record::new(plan.subject.clone(), plan.conditions.clone()));
     let record = current(record, &plan, &source);
     let mut keep = Keeper { store, plan: &plan, record: record.clone(), new: Vec::new(), error: None };
+    // Making the inputs was part of what it may take.
+    let left = how.settings.budget.saturating_sub(begun.elapsed());
+    let settings = Settings { budget: left, ..how.settings.clone() };
     let session = Session {
         candidates: &plan.candidates,
         reference: plan.default.clone(),
         record: &record,
         problem: dims.to_string(),
-        settings: &how.settings,
+        settings: &settings,
         stop,
     };
     if session.open().is_empty() {

@@ -165,6 +165,9 @@ fn watch() -> Arc<Mutex<Option<Instant>>> {
 
 /// Runs one input in this process.
 pub fn once(target: &Target, input: &[u8]) -> Result<(), String> {
+    // What is counted is the whole process's.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = alloc::start(CEILING);
     let result = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     let peak = alloc::stop().saturating_sub(before);
