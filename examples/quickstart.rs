@@ -143,7 +143,7 @@ fn tune_softmax(dev: &Device, size: Size) -> Result<Store, Box<dyn Error>> {
     // Not among the user's own results, unless the environment names a store.
     let store = match std::env::var_os("TILEWRIGHT_AUTOTUNE_DIR") {
         Some(_) => Store::from_env(),
-        None => Store::at(std::env::temp_dir().join("tilewright-quickstart")),
+        None => Store::temporary("tilewright-quickstart"),
     };
     let budget = Duration::from_millis(size.pick(200, 2000, 4000));
     let settings = Settings { budget, ..Settings::default() };

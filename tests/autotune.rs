@@ -101,3 +101,140 @@ fn ctrl_c_keeps_what_was_measured() {
     let show = autotune(dir.path()).args(["show", "matmul"]).output().unwrap();
     assert!(show.status.success() && text(&show).contains("winner"), "{}", text(&show));
 }
+
+#[cfg(unix)]
+mod found {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Child;
+
+    /// The processes that this one has started, by Linux's account.
+    fn children(of: u32) -> Vec<u32> {
+        let tasks = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+        tasks.split_whitespace().filter_map(|p| p.parse().ok()).collect()
+    }
+
+    fn signal(name: &str, to: &str) {
+        assert!(Command::new("kill").args([name, "--", to]).status().unwrap().success());
+    }
+
+    /// A long run in worker processes, in a process group of its own, and its first worker.
+    fn with_a_worker(dir: &Path) -> (Child, u32) {
+        let child = autotune(dir)
+            .args(["run", "matmul", "--shape", "m=512,n=512,k=512", "--dtype", "f32", "--device", "cpu"])
+            .args(["--budget", "60s", "--isolate", "always"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let start = Instant::now();
+        loop {
+            if let Some(&worker) = children(child.id()).first() {
+                return (child, worker);
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "no worker was started");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn failures(dir: &Path) -> Vec<String> {
+        let show = autotune(dir).args(["show", "--json"]).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&show.stdout).unwrap_or_default();
+        let entries =
+            json.as_array().into_iter().flatten().flat_map(|r| r["entries"].as_array().cloned().unwrap_or_default());
+        entries.filter(|e| !e["outcome"]["failed"].is_null()).map(|e| e.to_string()).collect()
+    }
+
+    #[test]
+    fn found_t2_signals_blame_no_configuration() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        // Ctrl-C goes to the whole process group; a worker that is ended once from outside is started again.
+        for ctrl_c in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let (child, worker) = with_a_worker(dir.path());
+            std::thread::sleep(Duration::from_millis(400));
+            if !ctrl_c {
+                signal("-TERM", &worker.to_string());
+                std::thread::sleep(Duration::from_millis(1500));
+            }
+            signal("-INT", &format!("-{}", child.id()));
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+            assert_eq!(failures(dir.path()), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn found_t10_workers_end_with_who_started_them() {
+        if !cfg!(target_os = "linux") {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (mut child, worker) = with_a_worker(dir.path());
+        std::thread::sleep(Duration::from_millis(200));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let start = Instant::now();
+        let alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ")
+        };
+        while alive() {
+            assert!(start.elapsed() < Duration::from_secs(10), "the worker outlives its parent");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn found_t10_a_pipe_in_the_store_hangs_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(autotune(dir.path()).args(SOFTMAX).output().unwrap().status.success());
+        let record = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(&record).unwrap();
+        assert!(Command::new("mkfifo").arg(&record).status().unwrap().success());
+        let start = Instant::now();
+        let output = autotune(dir.path()).arg("verify").output().unwrap();
+        assert!(text(&output).contains("no regular file"), "{}", text(&output));
+        let link = record.with_file_name("softmax-0.r1.json");
+        std::os::unix::fs::symlink("/dev/zero", link).unwrap();
+        assert!(text(&autotune(dir.path()).arg("verify").output().unwrap()).contains("no regular file"));
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(autotune(dir.path()).args(SOFTMAX).output().unwrap().status.success());
+        assert!(std::fs::symlink_metadata(&record).is_ok(), "what is not ours stays");
+    }
+
+    #[test]
+    fn found_t11_budgets_and_memory_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |shape: &str, more: &[&str]| {
+            let start = Instant::now();
+            let args = ["run", "matmul", "--shape", shape, "--dtype", "f32", "--device", "cpu", "--budget", "2s"];
+            (autotune(dir.path()).args(args).args(more).output().unwrap(), start.elapsed())
+        };
+        // More than any machine of today has: refused before it is made.
+        let (output, took) = run("m=2000000,n=2000000,k=2000000", &[]);
+        assert!(text(&output).contains("out of memory") && took < Duration::from_secs(5), "{took:?} {}", text(&output));
+        // A product of minutes, here and in a worker.
+        for more in [&[][..], &["--isolate", "always"]] {
+            let (output, took) = run("m=3000,n=3000,k=3000", more);
+            assert!(took < Duration::from_secs(12), "{took:?} {}", text(&output));
+        }
+    }
+
+    #[test]
+    fn found_t16_a_closed_pipe_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = autotune(dir.path())
+            .args(["list", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && text(&output).is_empty(), "{:?} {}", output.status, text(&output));
+    }
+}

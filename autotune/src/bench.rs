@@ -1,5 +1,6 @@
 //! What the tuner asks of whoever runs configurations: in this process ([`Local`]), or in another ([`crate::worker`]).
 
+use crate::arena::Arena;
 use crate::check::Reference;
 use crate::config::Config;
 use crate::failure::{Failure, FailureKind};
@@ -14,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tilewright_compiler::dsl::{KernelDef, Specialization};
-use tilewright_runtime::{CompiledKernel, Device, Error, Launch, Prepared, Result};
+use tilewright_runtime::{CompiledKernel, Device, DeviceKind, Error, Launch, Prepared, Result};
 
 /// What is known of a compiled configuration.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -64,9 +65,20 @@ pub trait Bench {
     fn broken(&self) -> Option<&Failure> {
         None
     }
+    /// From this moment on no step is worth to be waited for: it is ended where it can be, and [`Bench::out_of_time`] says so.
+    fn end_at(&mut self, until: Option<Instant>) {
+        let _ = until;
+    }
+    /// Was the last failure the end of the time, for which no configuration is to blame?
+    fn out_of_time(&self) -> bool {
+        false
+    }
     /// What launches find in the device's cache.
     fn policy(&self) -> CachePolicy;
 }
+
+/// How much longer the first launch of a configuration may take on devices whose drivers may compile in it.
+pub const COLD: Duration = Duration::from_secs(10);
 
 /// How many times longer than the reference's first run a launch may take, if that is more than the limit.
 pub const PATIENCE: u32 = 5;
@@ -76,10 +88,11 @@ pub type Source<'s, 'a> = dyn Fn(&Config) -> Result<Launch<'a>> + 's;
 
 /// Runs configurations in this process.
 ///
-/// The memory that the launches write is saved first and put back when the bench is dropped.
+/// They run on copies of the launches' memory, which stays as it is.
 pub struct Local<'s, 'a> {
     device: Device,
     source: &'s Source<'s, 'a>,
+    arena: Arena,
     outputs: Outputs,
     clock: Clock,
     ready: HashMap<Config, Prepared>,
@@ -87,6 +100,8 @@ pub struct Local<'s, 'a> {
     tolerance: Option<f64>,
     limit: Duration,
     lost: bool,
+    until: Option<Instant>,
+    late: bool,
 }
 
 impl<'s, 'a> Local<'s, 'a> {
@@ -94,7 +109,7 @@ impl<'s, 'a> Local<'s, 'a> {
     /// has failed; on devices that cannot end it, nothing more can be run here.
     ///
     /// # Errors
-    /// If the launch cannot be made, or what it writes cannot be saved.
+    /// If the launch cannot be made, or there is no memory for copies of its arguments.
     pub fn new(
         source: &'s Source<'s, 'a>,
         first: &Config,
@@ -104,30 +119,67 @@ impl<'s, 'a> Local<'s, 'a> {
     ) -> Result<Self> {
         let launch = source(first)?;
         let device = launch.target()?;
-        let outputs = Outputs::save(&launch)?;
-        let clock = Clock::new(&device, policy);
-        let ready = HashMap::new();
-        Ok(Self { device, source, outputs, clock, ready, reference: None, tolerance, limit, lost: false })
+        let mut arena = Arena::new(&device);
+        arena.cover(&launch)?;
+        let outputs = Outputs::of(&arena.relocate(&launch)?, &arena)?;
+        arena.watch(&outputs.pieces())?;
+        Ok(Self {
+            clock: Clock::new(&device, policy),
+            device,
+            source,
+            arena,
+            outputs,
+            ready: HashMap::new(),
+            reference: None,
+            tolerance,
+            limit,
+            lost: false,
+            until: None,
+            late: false,
+        })
+    }
+
+    /// How long a launch may take now. What cannot be ended is not cut short by the end of the time.
+    fn allowed(&self, limit: Duration) -> Duration {
+        let left = self.until.map_or(Duration::MAX, |u| u.saturating_duration_since(Instant::now()));
+        if self.can_end() { limit.min(left) } else { limit }
+    }
+
+    fn can_end(&self) -> bool {
+        self.device.info().kind == DeviceKind::Cpu
     }
 
     fn prepared(&mut self, config: &Config) -> Result<&Prepared> {
         if !self.ready.contains_key(config) {
-            let kernel = (self.source)(config)?.prepare()?;
+            let launch = (self.source)(config)?;
+            self.arena.cover(&launch)?;
+            let kernel = self.arena.relocate(&launch)?.prepare()?;
             self.ready.insert(config.clone(), kernel);
         }
         Ok(&self.ready[config])
     }
 
-    fn run(&mut self, config: &Config, poison: u8) -> Result<Vec<Vec<u8>>> {
+    /// What a run leaves in the outputs, and what it did elsewhere.
+    fn run(&mut self, config: &Config, poison: u8) -> Result<(Vec<Vec<u8>>, Option<Failure>)> {
         self.outputs.ready(poison)?;
-        let limit = self.limit;
+        // A driver may compile in the first launch.
+        let cold = if self.can_end() { Duration::ZERO } else { COLD };
+        let limit = self.allowed(self.limit.saturating_add(cold));
         self.prepared(config)?.launch_within(limit)?;
         self.device.synchronize()?;
-        self.outputs.read()
+        let got = self.outputs.read()?;
+        Ok((got, self.arena.damage()?))
+    }
+
+    fn cover(&mut self, launch: Launch<'a>) -> Result<Launch<'a>, Failure> {
+        self.arena.cover(&launch).map_err(|e| Failure::of(&e))?;
+        Ok(launch)
     }
 
     fn fact<T>(&mut self, result: Result<T>) -> Result<T, Failure> {
         result.map_err(|e| {
+            let over = self.until.is_some_and(|u| Instant::now() >= u);
+            self.late = over && self.can_end() && matches!(e, Error::TimedOut { .. });
             // After a launch that cannot be ended every call says so.
             let gone = |e: &Error| matches!(e, Error::DeviceLost { .. });
             self.lost |= gone(&e) || self.device.synchronize().is_err_and(|e| gone(&e));
@@ -139,7 +191,10 @@ impl<'s, 'a> Local<'s, 'a> {
 impl Bench for Local<'_, '_> {
     fn compile(&mut self, configs: &[Config]) -> Vec<Result<Facts, Failure>> {
         // Launches are made here, for the source need not be shareable; the compiling is what takes time.
-        let launches: Vec<_> = configs.iter().map(|c| guarded(|| (self.source)(c))).collect();
+        let made: Vec<_> = configs.iter().map(|c| guarded(|| (self.source)(c))).collect();
+        let covered: Vec<_> = made.into_iter().map(|l| l.and_then(|l| self.cover(l))).collect();
+        let move_there = |l| self.arena.relocate(&l).map_err(|e| Failure::of(&e));
+        let launches: Vec<_> = covered.into_iter().map(|l| l.and_then(move_there)).collect();
         let results: Mutex<Vec<Option<Result<Facts, Failure>>>> = Mutex::new(configs.iter().map(|_| None).collect());
         let next = AtomicUsize::new(0);
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(configs.len());
@@ -172,7 +227,10 @@ impl Bench for Local<'_, '_> {
             Ok((first, self.run(config, POISONS[1])?, took))
         };
         let both = run();
-        let (first, second, took) = self.fact(both)?;
+        let ((first, damage), (second, again), took) = self.fact(both)?;
+        if let Some(failure) = damage.or(again) {
+            return Err(failure);
+        }
         self.limit = self.limit.max(took * PATIENCE);
         self.reference = Some(Reference::new(&self.outputs, first, &second, self.tolerance));
         Ok(())
@@ -180,7 +238,10 @@ impl Bench for Local<'_, '_> {
 
     fn check(&mut self, config: &Config) -> Result<(), Failure> {
         let result = self.run(config, CANDIDATE_POISON);
-        let got = self.fact(result)?;
+        let (got, damage) = self.fact(result)?;
+        if let Some(failure) = damage {
+            return Err(failure);
+        }
         let reference = self.reference.as_ref();
         let missing = || Failure::new(FailureKind::WrongResult, "there is no reference to compare with");
         reference.ok_or_else(missing)?.compare(&self.outputs, &got)
@@ -189,8 +250,18 @@ impl Bench for Local<'_, '_> {
     fn sample(&mut self, config: &Config, runs: usize) -> Result<Vec<f64>, Failure> {
         let result = self.prepared(config).map(drop);
         self.fact(result)?;
-        let result = self.clock.time(&self.ready[config], &self.outputs, runs, self.limit);
+        let limit = self.allowed(self.limit);
+        let result = self.clock.time(&self.ready[config], &self.outputs, runs, limit, self.until);
         self.fact(result)
+    }
+
+    fn end_at(&mut self, until: Option<Instant>) {
+        self.until = until;
+        self.late = false;
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.late
     }
 
     fn usable(&self) -> bool {
@@ -199,13 +270,6 @@ impl Bench for Local<'_, '_> {
 
     fn policy(&self) -> CachePolicy {
         self.clock.policy()
-    }
-}
-
-impl Drop for Local<'_, '_> {
-    fn drop(&mut self) {
-        // If the device is lost there is nothing left to put back.
-        let _ = self.outputs.restore();
     }
 }
 

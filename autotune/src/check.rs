@@ -56,9 +56,11 @@ impl Reference {
             let size = dtype.bytes();
             let untouched = |e: usize| self.untouched[i].get(e).copied().unwrap_or(false);
             let tolerance = if dtype.is_float() { self.tolerance.unwrap_or(tolerance(dtype)) } else { 0.0 };
-            let scale = root_mean_square(dtype, expected, untouched);
+            let near = Near { dtype, expected };
             let poison = vec![CANDIDATE_POISON; size];
             let (mut missing, mut wrong) = ((0usize, 0usize), (0usize, String::new()));
+            // NaN or infinity on one side only.
+            let mut special = 0usize;
             for (e, (want, have)) in expected.chunks(size).zip(got.chunks(size)).enumerate() {
                 if untouched(e) {
                     if have != poison {
@@ -71,8 +73,10 @@ impl Reference {
                     missing.0 += 1;
                 } else if want != have {
                     let (w, h) = (number(dtype, want), number(dtype, have));
-                    if !dtype.is_float() || !close(w, h, tolerance, scale) {
+                    let close = || dtype.is_float() && close(w, h, tolerance, &|| near.magnitude(e), smallest(dtype));
+                    if !close() {
                         note(&mut wrong, || format!("element {e} is {h:e}, the reference gives {w:e}"));
+                        special += usize::from(w.is_finite() != h.is_finite() || w.is_nan() != h.is_nan());
                     }
                 }
             }
@@ -83,7 +87,11 @@ impl Reference {
                 return Err(Failure::new(FailureKind::PartialWrite, message));
             }
             if wrong.0 > 0 {
-                let message = format!("`{name}`: {} of {all} elements are wrong; {}", wrong.0, wrong.1);
+                let kinds = match special {
+                    0 => String::new(),
+                    n => format!(" ({n} of them NaN or infinite on one side only)"),
+                };
+                let message = format!("`{name}`: {} of {all} elements are wrong{kinds}; {}", wrong.0, wrong.1);
                 return Err(Failure::new(FailureKind::WrongResult, message));
             }
         }
@@ -98,21 +106,58 @@ fn note(found: &mut (usize, String), text: impl FnOnce() -> String) {
     found.0 += 1;
 }
 
-fn close(want: f64, have: f64, tolerance: f64, scale: f64) -> bool {
-    // Equal infinities have no difference; NaN agrees with NaN.
-    want == have || (want.is_nan() && have.is_nan()) || (want - have).abs() <= tolerance * want.abs().max(scale)
+/// Does a result agree? Infinities and NaN only with the same; numbers within the tolerance of the wanted one's own magnitude, or
+/// of what is usual near it, for a sum of large terms may come out small.
+fn close(want: f64, have: f64, tolerance: f64, near: &dyn Fn() -> f64, smallest: f64) -> bool {
+    if !want.is_finite() || !have.is_finite() {
+        return want == have || (want.is_nan() && have.is_nan());
+    }
+    let apart = (want - have).abs();
+    // Where the default tolerance is 0 nothing but the same will do, rounding of the smallest numbers included.
+    let floor = if tolerance > 0.0 { smallest } else { 0.0 };
+    apart <= tolerance * want.abs() || apart <= floor || apart <= tolerance * near()
 }
 
-fn root_mean_square(dtype: DType, bytes: &[u8], skip: impl Fn(usize) -> bool) -> f64 {
-    let (mut sum, mut count) = (0.0, 0usize);
-    for (e, x) in bytes.chunks(dtype.bytes()).enumerate() {
-        let v = number(dtype, x);
-        if v.is_finite() && !skip(e) {
-            sum += v * v;
-            count += 1;
-        }
+/// A difference that says nothing: devices may take subnormal numbers for 0, and an f16 has only few of them.
+fn smallest(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::MIN_POSITIVE,
+        DType::F16 => 2.0f64.powi(-23),
+        _ => f32::MIN_POSITIVE.into(),
     }
-    if count == 0 { 0.0 } else { (sum / count as f64).sqrt() }
+}
+
+/// Elements of one neighbourhood.
+const BLOCK: usize = 32;
+
+/// The wanted elements around one.
+struct Near<'a> {
+    dtype: DType,
+    expected: &'a [u8],
+}
+
+impl Near<'_> {
+    /// The magnitude that is usual around element `e`: of three neighbourhoods, its own and the two beside it, the largest one that a
+    /// tenth of the neighbourhood reaches. So an element at the edge of a row is measured by its own row, and one element
+    /// that is far larger than all others, or some, excuse nothing.
+    fn magnitude(&self, e: usize) -> f64 {
+        let size = self.dtype.bytes();
+        let all = self.expected.len() / size;
+        let block = e / BLOCK;
+        let of = |b: usize| {
+            let range = (b * BLOCK).min(all) * size..((b + 1) * BLOCK).min(all) * size;
+            let values = self.expected[range].chunks(size).map(|x| number(self.dtype, x).abs());
+            let mut values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
+            values.sort_by(f64::total_cmp);
+            match values.len() {
+                0 => 0.0,
+                // Of two nobody can say which is out of the usual.
+                n @ (1 | 2) => values[n - 1],
+                n => values[(n - 1) * 9 / 10],
+            }
+        };
+        of(block).max(of(block + 1)).max(if block > 0 { of(block - 1) } else { 0.0 })
+    }
 }
 
 /// An element as a number; 64-bit integers lose low digits, which only messages show.
@@ -139,6 +184,69 @@ mod tests {
     use tilewright_runtime::dsl::{Access, KernelDef, KernelId};
     use tilewright_runtime::{Device, KernelArg, Launch};
 
+    fn saved(launch: &Launch<'_>) -> Outputs {
+        let mut arena = crate::arena::Arena::new(&launch.target().unwrap());
+        arena.cover(launch).unwrap();
+        Outputs::of(&arena.relocate(launch).unwrap(), &arena).unwrap()
+    }
+
+    /// Judges one whole output of these elements.
+    fn judged(want: &[f32], have: &[f32]) -> Result<(), Failure> {
+        let dev = Device::open("cpu").unwrap();
+        let id = KernelId { path: "k", item: std::any::TypeId::of::<()>(), dtypes: vec![], comptime: vec![] };
+        let def = KernelDef::new("k", id, |_| Err(tilewright_compiler::Error::Internal("not built".into())));
+        let y = dev.zeros::<f32>(want.len()).unwrap();
+        let arg = KernelArg::from_view(y.view([want.len()]).unwrap(), Access::Out);
+        let outputs = saved(&Launch::new(def, vec![("y", arg)]));
+        let bytes = |v: &[f32]| vec![v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>()];
+        Reference::new(&outputs, bytes(want), &bytes(want), None).compare(&outputs, &bytes(have))
+    }
+
+    #[test]
+    fn found_t1_infinities_agree_in_sign_and_place() {
+        let inf = f32::INFINITY;
+        for (want, have) in
+            [(inf, -5.0), (inf, -inf), (-inf, inf), (1.0, inf), (inf, f32::NAN), (f32::NAN, inf), (f32::NAN, 1.0)]
+        {
+            let e = judged(&[1.0, want, 2.0], &[1.0, have, 2.0]).unwrap_err();
+            assert_eq!(e.kind, FailureKind::WrongResult, "{want} {have}");
+        }
+        assert!(judged(&[1.0, inf, 2.0], &[1.0, 3.0, 2.0]).unwrap_err().message.contains("1 of them NaN or infinite"));
+        for same in [inf, -inf, f32::NAN] {
+            judged(&[1.0, same, 2.0], &[1.0, same, 2.0]).unwrap();
+        }
+        // An infinity beside it excuses nothing.
+        assert!(judged(&[inf, 1.0, 2.0], &[inf, 1.1, 2.0]).is_err());
+    }
+
+    #[test]
+    fn found_t14_one_large_element_excuses_no_others() {
+        let mut want = vec![1.0f32; 1000];
+        for large in [0, 500, 999] {
+            want[large] = 1e9;
+            let wrong: Vec<f32> = want.iter().map(|&v| if v > 1.0 { v } else { 1.5 }).collect();
+            let e = judged(&want, &wrong).unwrap_err();
+            assert!(e.message.contains("of 1000 elements are wrong"), "{e}");
+            let healthy: Vec<f32> = want.iter().map(|v| v * (1.0 + 1e-6)).collect();
+            judged(&want, &healthy).unwrap();
+        }
+        // Sums of large terms that come out small among others of the usual size, in rows of very different sizes.
+        let row = |scale: f32| {
+            (0..200).map(move |i| if i % 7 == 0 { 1e-7 * scale } else { scale * (1.0 + i as f32 / 100.0) })
+        };
+        let want: Vec<f32> = row(1e6).chain(row(1e-6)).chain(row(1.0)).collect();
+        let shifted = |by: f32| -> Vec<f32> {
+            let scales = [1e6f32, 1e-6, 1.0];
+            want.iter().enumerate().map(|(i, v)| v + by * scales[i / 200]).collect()
+        };
+        judged(&want, &shifted(2e-5)).unwrap();
+        assert!(judged(&want, &shifted(1e-3)).is_err());
+        // In the middle of the row of small ones a difference of the others' size is wrong.
+        let mut one = want.clone();
+        one[300] += 1e-3;
+        assert!(judged(&want, &one).unwrap_err().message.contains("1 of 600"));
+    }
+
     fn outputs(dtype_f32: bool) -> Outputs {
         let dev = Device::open("cpu").unwrap();
         let id = KernelId { path: "k", item: std::any::TypeId::of::<()>(), dtypes: vec![], comptime: vec![] };
@@ -146,11 +254,11 @@ mod tests {
         if dtype_f32 {
             let y = dev.zeros::<f32>(4).unwrap();
             let arg = KernelArg::from_view(y.view([4]).unwrap(), Access::Out);
-            Outputs::save(&Launch::new(def, vec![("y", arg)])).unwrap()
+            saved(&Launch::new(def, vec![("y", arg)]))
         } else {
             let y = dev.zeros::<i64>(4).unwrap();
             let arg = KernelArg::from_view(y.view([4]).unwrap(), Access::Out);
-            Outputs::save(&Launch::new(def, vec![("y", arg)])).unwrap()
+            saved(&Launch::new(def, vec![("y", arg)]))
         }
     }
 

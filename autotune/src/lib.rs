@@ -6,7 +6,7 @@
 //! | [`tunable`], [`registry`] | kernels that can be tuned, and the list of them in a program |
 //! | [`plan`] | candidates for one problem |
 //! | [`legality`] | the resource model: what cannot run is not tried |
-//! | [`bench`](mod@bench), [`outputs`], [`check`], [`measure`], [`worker`] | compiling, running, comparing and timing them, here or in another process |
+//! | [`bench`](mod@bench), [`arena`], [`outputs`], [`check`], [`measure`], [`worker`] | compiling, running, comparing and timing them, here or in another process |
 //! | [`session`], [`search`], [`eliminate`], [`runoff`] | one tuning: order, early elimination, the paired run-off |
 //! | [`record`], [`store`], [`failure`] | what is remembered |
 //! | [`tuner`], [`mode`] | launches that use it |
@@ -18,6 +18,7 @@
 #[cfg(test)]
 extern crate tilewright_runtime as tilewright;
 
+pub mod arena;
 pub mod bench;
 pub mod check;
 pub mod cli;

@@ -2,7 +2,7 @@
 
 use crate::outputs::Outputs;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tilewright_runtime::{Buffer, Device, Prepared, Result};
 
 /// What a launch finds in the device's cache.
@@ -47,19 +47,30 @@ impl Clock {
         if self.flush.is_some() { CachePolicy::Cold } else { CachePolicy::Warm }
     }
 
-    /// Times `runs` launches of at most `limit` each, in microseconds. What they read and write is put back before each.
+    /// Times `runs` launches of at most `limit` each, in microseconds; fewer, but at least one, when it is `until`. What they read
+    /// and write is put back before each.
     ///
     /// # Errors
     /// What the driver says, faults of the kernel among it.
-    pub fn time(&self, kernel: &Prepared, outputs: &Outputs, runs: usize, limit: Duration) -> Result<Vec<f64>> {
+    pub fn time(
+        &self,
+        kernel: &Prepared,
+        outputs: &Outputs,
+        runs: usize,
+        limit: Duration,
+        until: Option<Instant>,
+    ) -> Result<Vec<f64>> {
         let mut times = Vec::with_capacity(runs);
         for _ in 0..runs {
+            if !times.is_empty() && until.is_some_and(|u| Instant::now() >= u) {
+                break;
+            }
             outputs.rewind()?;
             if let Some(flush) = &self.flush {
                 flush.memory().fill_range(0, FLUSH_BYTES as u64, 0)?;
             }
-            // A clock too coarse to see the launch gives 0; no launch takes less than nothing.
-            times.push((kernel.time_within(limit)? * 1e3).max(0.0));
+            // A clock too coarse to see the launch gives 0; no launch takes less than a nanosecond.
+            times.push((kernel.time_within(limit)? * 1e3).max(1e-3));
         }
         self.device.synchronize()?;
         Ok(times)

@@ -1,10 +1,11 @@
 //! The memory a kernel writes: kept safe while configurations are tried, and compared.
 //!
-//! **In**: a launch. **Out**: for each piece of memory it may write, the way to bring it to a known state before a
-//! run. **Holds**: after [`Outputs::restore`] the memory is as it was when [`Outputs::save`] saw it.
+//! **In**: a launch on an [`Arena`]'s copies. **Out**: for each piece of memory it may write, the way to bring it to a known
+//! state before a run: the original is never written, and is what the copy is put back from.
 
+use crate::arena::Arena;
 use std::sync::Arc;
-use tilewright_runtime::{Buffer, DType, Launch, Memory, Result};
+use tilewright_runtime::{DType, Error, Launch, Memory, Result};
 
 /// Bytes that outputs are filled with before a run. Two different ones tell what the reference configuration leaves
 /// unwritten; candidates get the one that is NaN in every float type.
@@ -22,7 +23,8 @@ pub struct Output {
     memory: Arc<Memory>,
     at: u64,
     bytes: u64,
-    saved: Buffer<u8>,
+    saved: Arc<Memory>,
+    saved_at: u64,
     /// Is it only written, so that what it holds before a run cannot matter?
     pub only_written: bool,
 }
@@ -32,11 +34,11 @@ pub struct Output {
 pub struct Outputs(pub Vec<Output>);
 
 impl Outputs {
-    /// Saves everything that the launch may write. Costs as much device memory as is written.
+    /// The pieces that a launch on the arena's copies may write.
     ///
     /// # Errors
-    /// If the copies do not fit on the device.
-    pub fn save(launch: &Launch<'_>) -> Result<Self> {
+    /// If it is a launch on other memory.
+    pub fn of(launch: &Launch<'_>, arena: &Arena) -> Result<Self> {
         let reach: Vec<_> = launch.reach().filter(|r| !r.bytes.is_empty()).collect();
         let overlaps = |a: &std::ops::Range<u64>, b: &std::ops::Range<u64>| a.start < b.end && b.start < a.end;
         // Pieces that overlap become one, so that restoring one never undoes another.
@@ -52,7 +54,6 @@ impl Outputs {
             pieces.push((r.name, r.memory, range, r.dtype));
             names.push(r.name);
         }
-        let device = launch.target()?;
         let mut outputs = Vec::new();
         for ((_, memory, range, dtype), name) in pieces.into_iter().zip(names) {
             let read = |r: &&tilewright_runtime::Reach<'_>| {
@@ -60,19 +61,17 @@ impl Outputs {
             };
             let only_written = !reach.iter().any(|r| read(&r));
             let bytes = range.end - range.start;
-            let saved = device.alloc::<u8>(bytes as usize)?;
-            saved.memory().copy_range(0, memory, range.start, bytes)?;
-            outputs.push(Output { name, dtype, memory: memory.clone(), at: range.start, bytes, saved, only_written });
+            let origin = arena.origin(memory, range.start);
+            let (saved, saved_at) = origin.ok_or_else(|| Error::View(format!("`{name}` is no copy of the arena's")))?;
+            let (memory, saved, at) = (memory.clone(), saved.clone(), range.start);
+            outputs.push(Output { name, dtype, memory, at, bytes, saved, saved_at, only_written });
         }
         Ok(Self(outputs))
     }
 
-    /// Puts everything back as it was.
-    ///
-    /// # Errors
-    /// What the driver says.
-    pub fn restore(&self) -> Result<()> {
-        self.0.iter().try_for_each(Output::restore)
+    /// Where they are.
+    pub fn pieces(&self) -> Vec<(Arc<Memory>, std::ops::Range<u64>)> {
+        self.0.iter().map(|o| (o.memory.clone(), o.at..o.at + o.bytes)).collect()
     }
 
     /// Makes ready for a run: what is only written is poisoned, what is read too is put back.
@@ -116,6 +115,6 @@ impl Outputs {
 
 impl Output {
     fn restore(&self) -> Result<()> {
-        self.memory.copy_range(self.at, self.saved.memory(), 0, self.bytes)
+        self.memory.copy_range(self.at, &self.saved, self.saved_at, self.bytes)
     }
 }

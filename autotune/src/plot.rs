@@ -86,6 +86,8 @@ pub fn svg(record: &Record) -> String {
 }
 
 fn escape(text: &str) -> String {
+    // Control characters have no place in XML, and this may be shown in a terminal.
+    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

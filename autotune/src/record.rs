@@ -125,9 +125,42 @@ pub struct Entry {
     pub problem: String,
     /// When, in milliseconds since 1970.
     pub at: u64,
+    /// Was it measured elsewhere and imported? Such a one is tried first, and used once it was measured here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub imported: bool,
 }
 
+/// The longest launch that is believed, in microseconds: more than a day.
+const LONGEST_US: f64 = 1e11;
+/// How far clocks of machines that share a store may lie apart, in milliseconds: a day.
+const SKEW: u64 = 86_400_000;
+
 impl Entry {
+    /// Why this can be no measurement, if so: records are files that anybody may have written. `now` is in milliseconds.
+    pub fn implausible(&self, now: u64) -> Option<String> {
+        if self.at > now.saturating_add(SKEW) {
+            return Some(format!("it is dated {}", date(self.at)));
+        }
+        let Outcome::Measured(t) = &self.outcome else { return None };
+        let times = [
+            ("median", t.median_us),
+            ("least", t.min_us),
+            ("20th percentile", t.p20_us),
+            ("80th percentile", t.p80_us),
+        ];
+        if let Some((what, us)) = times.iter().find(|(_, us)| !(us.is_finite() && *us > 0.0 && *us <= LONGEST_US)) {
+            return Some(format!("its {what} is {us:e} us"));
+        }
+        // The run-off corrects a median by comparison, but never far.
+        if t.median_us < t.min_us / 2.0 || t.min_us > t.p80_us || t.p20_us > t.p80_us || t.samples == 0 {
+            return Some("its times contradict each other".into());
+        }
+        if self.facts.as_ref().is_none_or(|f| f.source.is_empty() || f.code.is_empty()) {
+            return Some("it has a time, but does not say of which code".into());
+        }
+        None
+    }
+
     /// Its median, if it was measured.
     pub fn median(&self) -> Option<f64> {
         if let Outcome::Measured(t) = &self.outcome { Some(t.median_us) } else { None }
@@ -160,12 +193,13 @@ impl Record {
 
     /// Puts in entries; of two of one configuration the later one stays. Merging is the same in any order, so
     /// that processes and machines may exchange records as they like.
+    /// What was measured here stands above what was imported.
     pub fn merge(&mut self, entries: &[Entry]) {
         for new in entries {
             match self.entries.iter_mut().find(|e| e.config == new.config) {
                 Some(old) => {
                     // Of equally late ones any, but always the same.
-                    let rank = |e: &Entry| (e.at, serde_json::to_string(&e.outcome).unwrap_or_default());
+                    let rank = |e: &Entry| (!e.imported, e.at, serde_json::to_string(e).unwrap_or_default());
                     if rank(new) > rank(old) {
                         *old = new.clone();
                     }
@@ -186,9 +220,23 @@ impl Record {
         all
     }
 
-    /// The fastest configuration.
+    /// The fastest configuration that was measured here.
     pub fn winner(&self) -> Option<&Entry> {
-        self.ranking().first().copied()
+        self.ranking().into_iter().find(|e| !e.imported)
+    }
+
+    /// Takes out what can be no measurement; gives the configurations, each with why.
+    pub fn take_implausible(&mut self) -> Vec<(Config, String)> {
+        let now = now();
+        let mut out = Vec::new();
+        self.entries.retain(|e| match e.implausible(now) {
+            Some(why) => {
+                out.push((e.config.clone(), why));
+                false
+            }
+            None => true,
+        });
+        out
     }
 }
 
@@ -239,7 +287,15 @@ pub(crate) mod tests {
             cache: CachePolicy::Warm,
         };
         let config = Config::new().with("block", block);
-        Entry { config, outcome: Outcome::Measured(timing), facts: None, problem: "n=1000".into(), at }
+        let facts = Facts { source: "00".into(), code: format!("{block:02x}"), ..Facts::default() };
+        Entry {
+            config,
+            outcome: Outcome::Measured(timing),
+            facts: Some(facts),
+            problem: "n=1000".into(),
+            at,
+            imported: false,
+        }
     }
 
     #[test]
@@ -259,6 +315,36 @@ pub(crate) mod tests {
         assert_eq!(a.entries.len(), 3);
         assert_eq!(a.entry(&failed.config), Some(&failed));
         assert_eq!(a.winner().unwrap().config.to_string(), "block=128 warps=4 stages=1");
+    }
+
+    #[test]
+    fn found_t6_and_t7_what_can_be_no_measurement_is_not_believed() {
+        let now = now();
+        let good = measured(64, 2.5, now);
+        assert_eq!(good.implausible(now), None);
+        for us in [-1.0, 0.0, 1e308, f64::NAN, f64::INFINITY, 1e12] {
+            assert!(measured(64, us, now).implausible(now).is_some(), "{us}");
+        }
+        // The year 2100.
+        assert!(measured(64, 1.0, 4_102_444_800_000).implausible(now).unwrap().contains("dated 2100"));
+        let bare = Entry { facts: None, ..good.clone() };
+        assert!(bare.implausible(now).unwrap().contains("of which code"));
+        let mut odd = good.clone();
+        if let Outcome::Measured(t) = &mut odd.outcome {
+            t.median_us = 0.001;
+        }
+        assert!(odd.implausible(now).unwrap().contains("contradict"));
+        // A foreign one is shown, but neither wins nor replaces what was measured here.
+        let foreign = Entry { imported: true, ..measured(64, 0.5, now + 5) };
+        let mut r = Record::new(subject("k"), conditions());
+        r.merge(&[odd, measured(128, 1.0, now)]);
+        assert_eq!((r.take_implausible().len(), r.entries.len()), (1, 1));
+        let mut r = Record::new(subject("k"), conditions());
+        r.merge(std::slice::from_ref(&foreign));
+        assert!(r.winner().is_none() && r.ranking().len() == 1);
+        r.merge(std::slice::from_ref(&good));
+        r.merge(&[foreign]);
+        assert_eq!(r.winner(), Some(&good));
     }
 
     #[test]

@@ -23,10 +23,14 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// How long a launch may take where it cannot be ended.
 pub const LAST_RESORT: Duration = Duration::from_secs(60);
 
+/// What the reference and its first times may take however small the budget is: without them nothing is known.
+pub const FIRST: Duration = Duration::from_secs(1);
+
 /// How to tune.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long it may take, roughly: what has begun is finished.
+    /// How long it may take. What has begun is ended then where it can be: on the CPU device and in worker processes; the reference
+    /// has at least [`FIRST`].
     pub budget: Duration,
     /// How long one launch of a candidate may take, or one step of it in a worker process. Five times the reference's first run
     /// if that is more. What takes longer has failed. By default [`LIMIT`], or [`LAST_RESORT`] where the device is lost with such
@@ -79,6 +83,8 @@ pub struct Summary {
     pub known: usize,
     /// Candidates that the budget did not reach.
     pub left_out: usize,
+    /// Was not even the reference through when the time was up?
+    pub too_short: bool,
     /// Was it ended from outside?
     pub interrupted: bool,
     /// The reference configuration.
@@ -125,12 +131,22 @@ impl Session<'_> {
     /// Candidates without a result; all of them under `force`.
     pub fn open(&self) -> Vec<Config> {
         let limit = self.settings.limit.map_or(0, |l| u64::try_from(l.as_millis()).unwrap_or(u64::MAX));
-        let known = |c: &Config| match self.record.entry(c).map(|e| &e.outcome) {
+        // What others measured is to be seen here first.
+        let own = |c: &Config| self.record.entry(c).filter(|e| !e.imported);
+        let known = |c: &Config| match own(c).map(|e| &e.outcome) {
             // With more time it may end, if more is given on purpose.
             Some(Outcome::Failed(f)) => f.limit_ms.is_none_or(|given| given >= limit),
             other => other.is_some(),
         };
-        self.candidates.iter().filter(|c| self.settings.force || !known(c)).cloned().collect()
+        let mut open: Vec<Config> =
+            self.candidates.iter().filter(|c| self.settings.force || !known(c)).cloned().collect();
+        // What was fastest elsewhere is the first to be tried, behind the reference.
+        let elsewhere = |c: &Config| {
+            let entry = self.record.entry(c).filter(|e| e.imported);
+            entry.and_then(Entry::median).unwrap_or(f64::INFINITY)
+        };
+        open.sort_by(|a, b| elsewhere(a).total_cmp(&elsewhere(b)));
+        open
     }
 
     /// Tunes.
@@ -164,6 +180,7 @@ impl Session<'_> {
             });
         };
         tell(0, "reference", &live);
+        bench.end_at(Some(start + budget.max(FIRST)));
         let mut refused = HashSet::new();
         let chosen = self.choose_reference(bench, &open, &mut refused, &mut summary, save);
         let Some(reference) = chosen else { return summary };
@@ -177,9 +194,14 @@ impl Session<'_> {
         let mut handed_out = vec![false; open.len()];
         queue.iter().for_each(|&i| handed_out[i] = true);
         let batch = std::thread::available_parallelism().map_or(2, |n| 2 * n.get()).min(16);
+        // Seconds of compilation of one configuration, as far as is known.
+        let mut each = 0.0f64;
         let mut done = summary.failed;
         loop {
             let mut idle = 0;
+            // What cannot be compiled in time would be for nothing.
+            let left = until_search.saturating_duration_since(Instant::now()).as_secs_f64();
+            let batch = if each > 0.0 { ((left / each) as usize).clamp(1, batch) } else { batch.min(2) };
             while queue.len() < batch && idle <= open.len() {
                 let Some(i) = searcher.ask(&open) else { break };
                 // A searcher that has nothing new to say is not asked for ever.
@@ -199,7 +221,9 @@ impl Session<'_> {
             }
             tell(done, "compile", &live);
             let configs: Vec<Config> = queue.iter().map(|&i| open[i].clone()).collect();
+            let begun = Instant::now();
             let compiled = bench.compile(&configs);
+            each = each.max(begun.elapsed().as_secs_f64() / configs.len().max(1) as f64);
             let mut new = Vec::new();
             let mut left = queue.len();
             for (&i, (config, result)) in queue.iter().zip(configs.iter().zip(compiled)) {
@@ -213,9 +237,10 @@ impl Session<'_> {
                 tell(done, "check", &live);
                 let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
                 let tried_one = self.try_one(bench, config, result, &mut codes, fastest);
-                if bench.broken().is_some() {
+                if tried_one.is_err() && self.nobody_to_blame(bench, &tried_one) {
                     break;
                 }
+                bench.end_at(Some(until));
                 left -= 1;
                 done += 1;
                 tried = true;
@@ -252,7 +277,8 @@ impl Session<'_> {
 
         self.add_incumbent(bench, &mut live);
         self.rounds(bench, &mut live, until, &mut |live| tell(done, "measure", live), &mut summary);
-        self.run_off(bench, &mut live, &mut |live| tell(done, "run-off", live), &mut summary);
+        self.run_off(bench, &mut live, until, &mut |live| tell(done, "run-off", live), &mut summary);
+        bench.end_at(None);
         summary.interrupted = stopped();
         summary.lost = !bench.usable() && bench.broken().is_none();
         summary.broken = bench.broken().cloned();
@@ -260,6 +286,15 @@ impl Session<'_> {
             live.iter().filter(|l| !l.incumbent || l.finalist).map(|l| self.timing_entry(l, bench)).collect();
         save(&entries);
         summary
+    }
+
+    /// Did this fail for the end of the time, or because the run is being ended from outside, or is there nothing to run it in?
+    fn nobody_to_blame(&self, bench: &dyn Bench, tried: &Result<Live, Box<Entry>>) -> bool {
+        let Err(entry) = tried else { return false };
+        // The signal that ends the run may have reached a worker first.
+        let ended = |f: &Failure| matches!(f.kind, FailureKind::Crash | FailureKind::Timeout);
+        let failed = matches!(&entry.outcome, Outcome::Failed(f) if self.stop.load(Relaxed) && ended(f));
+        bench.broken().is_some() || bench.out_of_time() || failed
     }
 
     /// The configuration to compare with: the wished one, or else the first that runs. One that fails has failed for good.
@@ -290,6 +325,14 @@ impl Session<'_> {
                     summary.broken = bench.broken().cloned();
                     break;
                 }
+                Err(_) if bench.out_of_time() => {
+                    summary.too_short = true;
+                    break;
+                }
+                Err(f) if self.stop.load(Relaxed) && matches!(f.kind, FailureKind::Crash | FailureKind::Timeout) => {
+                    summary.interrupted = true;
+                    break;
+                }
                 Err(failure) => {
                     if open.contains(config) && refused.insert(config.clone()) {
                         summary.failed += 1;
@@ -306,7 +349,9 @@ impl Session<'_> {
     }
 
     fn failed_as_reference(&self, config: &Config) -> bool {
-        matches!(self.record.entry(config), Some(Entry { outcome: Outcome::Failed(_), .. })) && !self.settings.force
+        let failed =
+            matches!(self.record.entry(config), Some(Entry { outcome: Outcome::Failed(_), imported: false, .. }));
+        failed && !self.settings.force
     }
 
     fn try_one(
@@ -323,10 +368,18 @@ impl Session<'_> {
             return Err(Box::new(self.entry(config, Outcome::SameAs(same.clone()), Some(facts))));
         }
         bench.check(config).map_err(|f| fail(f, Some(facts.clone())))?;
-        // The first launch was the check; one more warms up and says how long a sample may be.
-        let mut samples = bench.sample(config, 1).map_err(|f| fail(f, Some(facts.clone())))?;
+        // The first launch was the check; some more warm up and say how long a sample may be.
+        let mut samples = bench.sample(config, eliminate::LEAST).map_err(|f| fail(f, Some(facts.clone())))?;
         if !eliminate::is_out(&samples, fastest, 1) {
-            samples = bench.sample(config, runs_for(median(&samples))).map_err(|f| fail(f, Some(facts.clone())))?;
+            let more = bench.sample(config, runs_for(median(&samples)));
+            // Short launches get warm with the first ones; of long ones every time counts.
+            match more {
+                Ok(more) if more.len() >= eliminate::LEAST => samples = more,
+                Ok(more) => samples.extend(more),
+                // What it has is enough.
+                Err(_) if bench.out_of_time() => {}
+                Err(f) => return Err(fail(f, Some(facts))),
+            }
         }
         codes.insert(facts.code.clone(), config.clone());
         let out_in_round = eliminate::is_out(&samples, fastest, 1).then_some(1);
@@ -399,7 +452,14 @@ impl Session<'_> {
         }
     }
 
-    fn run_off(&self, bench: &mut dyn Bench, live: &mut [Live], tell: &mut dyn FnMut(&[Live]), summary: &mut Summary) {
+    fn run_off(
+        &self,
+        bench: &mut dyn Bench,
+        live: &mut [Live],
+        until: Instant,
+        tell: &mut dyn FnMut(&[Live]),
+        summary: &mut Summary,
+    ) {
         let fastest = eliminate::fastest(live.iter().map(|l| &l.samples[..]));
         let mut order: Vec<usize> = (0..live.len()).filter(|&i| live[i].out_in_round.is_none()).collect();
         order.retain(|&i| median(&live[i].samples) <= fastest * runoff::CLOSE);
@@ -411,11 +471,14 @@ impl Session<'_> {
         // Long launches get fewer rounds: their times are steady.
         let rounds = if fastest > 50_000.0 { 3 } else { runoff::ROUNDS };
         let mut medians: Vec<Vec<f64>> = Vec::new();
-        for round in 0..rounds {
+        'rounds: for round in 0..rounds {
             let mut now = vec![f64::NAN; order.len()];
             for k in runoff::order(order.len(), round) {
                 if self.stop.load(Relaxed) || !bench.usable() {
                     return;
+                }
+                if Instant::now() >= until {
+                    break 'rounds;
                 }
                 tell(live);
                 let i = order[k];
@@ -426,6 +489,10 @@ impl Session<'_> {
                 now[k] = median(&live[i].samples[from..]);
             }
             medians.push(now);
+        }
+        // Comparisons in fewer turns than these say nothing that the times before do not.
+        if medians.len() < eliminate::LEAST {
+            return;
         }
         summary.finalists = order.len();
         for (&i, corrected) in order.iter().zip(runoff::paired(&medians)) {
@@ -443,7 +510,8 @@ impl Session<'_> {
                 true
             }
             // What it had still counts.
-            Err(_) if bench.broken().is_some() => false,
+            Err(_) if bench.broken().is_some() || bench.out_of_time() => false,
+            Err(f) if self.stop.load(Relaxed) && matches!(f.kind, FailureKind::Crash | FailureKind::Timeout) => false,
             Err(_) => {
                 live[i].samples = vec![f64::INFINITY];
                 live[i].out_in_round = Some(0);
@@ -472,6 +540,8 @@ impl Session<'_> {
     }
 
     fn entry(&self, config: &Config, outcome: Outcome, facts: Option<Facts>) -> Entry {
-        Entry { config: config.clone(), outcome, facts, problem: self.problem.clone(), at: now() }
+        // Later than what is known of it, whatever the clock says: it was measured after that was read.
+        let at = self.record.entry(config).map_or(0, |e| e.at.saturating_add(1)).max(now());
+        Entry { config: config.clone(), outcome, facts, problem: self.problem.clone(), at, imported: false }
     }
 }

@@ -1,22 +1,34 @@
 //! The store: a directory with one JSON file for each record, shared by any number of processes without locks.
 //!
-//! A file's name ends in a revision. Whoever adds entries reads the newest revision, merges, and creates the next one under
-//! a name that must not exist yet; if another process was faster, it starts over with that one's entries. So nothing is lost,
-//! readers always see a whole file, and a process that dies holds nobody up. Older revisions are then removed.
+//! A file's name ends in a revision. Whoever adds entries reads the revisions there are, merges those of its subject and
+//! conditions, and creates the next one under a name that must not exist yet; if another process was faster, it starts over with that
+//! one's entries. So nothing is lost, readers always see a whole file, and a process that dies holds nobody up. Then the
+//! revisions that were merged are removed, and no others: what could not be read, or holds under other conditions, or is of another
+//! schema, is somebody else's.
 //!
 //! A file that is damaged is set aside under another name, with a message; the newest good revision counts.
 
+use crate::config::Config;
 use crate::record::{Conditions, Entry, Record, SCHEMA, Subject};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tilewright_runtime::files;
 
 /// A directory of records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// Did somebody name it, who knows with whom it is shared?
+    named: bool,
 }
+
+/// Most bytes of one record: an entry has some hundred, a space at most a million configurations.
+const LARGEST: u64 = 64 << 20;
+/// Most bytes of all records unless `TILEWRIGHT_AUTOTUNE_LIMIT` says otherwise.
+const LIMIT: u64 = 256 << 20;
 
 /// Why a record was not used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,8 +37,10 @@ pub enum Aside {
     Corrupt(PathBuf, Option<PathBuf>, String),
     /// It holds under other conditions.
     Stale(PathBuf, String),
-    /// It is another program's: of another schema, or not what its name says.
+    /// It is another program's or user's: of another schema, not what its name says, or not to be read.
     Foreign(PathBuf, String),
+    /// Entries in it can be no measurements.
+    Implausible(PathBuf, String),
 }
 
 impl std::fmt::Display for Aside {
@@ -38,6 +52,7 @@ impl std::fmt::Display for Aside {
             Aside::Corrupt(path, None, why) => write!(f, "{} is damaged ({why}); passed over", path.display()),
             Aside::Stale(path, why) => write!(f, "{} is stale: {why}", path.display()),
             Aside::Foreign(path, why) => write!(f, "{} is foreign ({why}); passed over", path.display()),
+            Aside::Implausible(path, why) => write!(f, "in {} an entry is not believed: {why}", path.display()),
         }
     }
 }
@@ -57,27 +72,32 @@ const ATTEMPTS: usize = 1000;
 
 impl Store {
     /// The store that the environment names: `TILEWRIGHT_AUTOTUNE_DIR`, else `tilewright/autotune` in `XDG_CACHE_HOME`, else
-    /// in `~/.cache`, else a directory for temporary files.
+    /// in `~/.cache`, else a directory of this user among those for temporary files.
     pub fn from_env() -> Self {
         Self::choose(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
     }
 
     fn choose(var: impl Fn(&str) -> Option<OsString>) -> Self {
-        let dir = var("TILEWRIGHT_AUTOTUNE_DIR")
-            .map(PathBuf::from)
-            // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
-            .or_else(|| {
-                let xdg = var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute());
-                xdg.map(|d| d.join("tilewright/autotune"))
-            })
+        if let Some(dir) = var("TILEWRIGHT_AUTOTUNE_DIR") {
+            return Self::at(dir);
+        }
+        // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
+        let xdg = var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute());
+        let dir = xdg
+            .map(|d| d.join("tilewright/autotune"))
             .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".cache/tilewright/autotune")))
-            .unwrap_or_else(|| std::env::temp_dir().join("tilewright-autotune"));
-        Self { dir }
+            .unwrap_or_else(|| std::env::temp_dir().join(format!("tilewright-autotune-{}", files::user())));
+        Self { dir, named: false }
     }
 
-    /// A store in this directory, which need not exist yet.
+    /// A store in this directory, which need not exist yet, and may be shared with whom its rights say.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), named: true }
+    }
+
+    /// A store in a directory for temporary files, of this user alone: what is there of another's is not used.
+    pub fn temporary(name: &str) -> Self {
+        Self { dir: std::env::temp_dir().join(format!("{name}-{}", files::user())), named: false }
     }
 
     /// The directory.
@@ -85,69 +105,116 @@ impl Store {
         &self.dir
     }
 
+    /// May what is in the directory be used, and new things be put there?
+    fn check(&self) -> io::Result<()> {
+        if self.named { Ok(()) } else { files::check_owner(&self.dir) }
+    }
+
     /// The record of a subject that holds under these conditions.
     pub fn load(&self, subject: &Subject, conditions: &Conditions) -> Found {
         let mut found = Found::default();
-        let Some((path, record)) = self.newest(&subject.slug(), &mut found.aside) else { return found };
-        if record.subject != *subject {
-            found.aside.push(Aside::Foreign(path, "its content is not of the subject its name says".into()));
-        } else if let Some(why) = record.conditions.difference(conditions) {
-            found.aside.push(Aside::Stale(path, why));
-        } else {
-            found.record = Some(record);
+        let all = self.read(&subject.slug(), &mut found.aside);
+        let mut stale = None;
+        for (path, record) in all.into_iter().rev() {
+            if record.subject != *subject {
+                found.aside.push(Aside::Foreign(path, "its content is not of the subject its name says".into()));
+            } else if let Some(why) = record.conditions.difference(conditions) {
+                stale.get_or_insert(Aside::Stale(path, why));
+            } else {
+                files::touch(&path);
+                found.record = Some(record);
+                return found;
+            }
         }
+        found.aside.extend(stale);
         found
     }
 
-    /// Adds entries to the record of a subject, and gives the record as it then is. Entries under other conditions
-    /// are dropped from it.
+    /// Adds entries to the record of a subject under these conditions, and gives the record as it then is.
     ///
     /// # Errors
     /// What the file system says; the store is then as before.
     pub fn add(&self, subject: &Subject, conditions: &Conditions, entries: &[Entry]) -> io::Result<Record> {
+        self.write(subject, conditions, &|record| record.merge(entries))
+    }
+
+    /// Takes configurations out of a record.
+    ///
+    /// # Errors
+    /// What the file system says; the store is then as before.
+    pub fn take_out(&self, record: &Record, configs: &[Config]) -> io::Result<Record> {
+        self.write(&record.subject, &record.conditions, &|r| r.entries.retain(|e| !configs.contains(&e.config)))
+    }
+
+    fn write(&self, subject: &Subject, conditions: &Conditions, change: &dyn Fn(&mut Record)) -> io::Result<Record> {
         let slug = subject.slug();
-        std::fs::create_dir_all(&self.dir)?;
+        self.check()?;
+        files::make_folder(&self.dir)?;
         for _ in 0..ATTEMPTS {
             let revision = self.revisions(&slug).keys().next_back().copied().unwrap_or(0);
-            let mut record = self
-                .load(subject, conditions)
-                .record
-                .unwrap_or_else(|| Record::new(subject.clone(), conditions.clone()));
-            record.merge(entries);
-            let next = revision + 1;
-            let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.dir)?;
+            let mut record = Record::new(subject.clone(), conditions.clone());
+            let merged = self.own(&slug, subject, conditions);
+            merged.iter().for_each(|(_, r)| record.merge(&r.entries));
+            change(&mut record);
+            let next =
+                revision.checked_add(1).ok_or_else(|| io::Error::other(format!("{slug} has no next revision")))?;
+            let mut file = tempfile::Builder::new().prefix(files::UNFINISHED).tempfile_in(&self.dir)?;
             serde_json::to_writer_pretty(&mut file, &record)?;
             file.write_all(b"\n")?;
+            files::share_like_folder(file.as_file(), &self.dir)?;
             file.as_file().sync_data()?;
-            match file.persist_noclobber(self.path(&slug, next)) {
+            let path = self.path(&slug, next);
+            match file.persist_noclobber(&path) {
                 Ok(_) => {}
                 Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(e.error),
             }
-            let now = self.revisions(&slug);
-            if now.keys().next_back() == Some(&next) || self.contains(&slug, subject, conditions, entries) {
-                for (_, path) in now.range(..next) {
+            // The newest that this process can read under these conditions.
+            let newest = self.own(&slug, subject, conditions).pop();
+            let holds = newest.as_ref().is_some_and(|(newest, r)| {
+                let mut again = r.clone();
+                change(&mut again);
+                *newest == path || again == *r
+            });
+            if holds {
+                for (old, _) in merged.iter().filter(|(old, _)| *old != path) {
                     // Whoever meets it passes it over for the newer one.
-                    let _ = std::fs::remove_file(path);
+                    let _ = std::fs::remove_file(old);
                 }
+                self.keep_small();
                 return Ok(record);
             }
             // Others had gone on and removed the revision this one was made from: it is not the newest, and
             // the newest may not have these entries.
-            let _ = std::fs::remove_file(self.path(&slug, next));
+            let _ = std::fs::remove_file(&path);
         }
         Err(io::Error::other(format!("other processes kept writing {slug}")))
     }
 
-    /// Does the newest revision have all these entries, or later ones?
-    fn contains(&self, slug: &str, subject: &Subject, conditions: &Conditions, entries: &[Entry]) -> bool {
-        let Some((_, newest)) = self.newest(slug, &mut Vec::new()) else { return false };
-        let mut merged = newest.clone();
-        merged.merge(entries);
-        newest.subject == *subject && newest.conditions == *conditions && merged == newest
+    /// The revisions of a subject under conditions that can be read, oldest first.
+    fn own(&self, slug: &str, subject: &Subject, conditions: &Conditions) -> Vec<(PathBuf, Record)> {
+        let mut all = self.read(slug, &mut Vec::new());
+        all.retain(|(_, r)| r.subject == *subject && r.conditions == *conditions);
+        all
     }
 
-    /// Every record that can be read, with its path, and what was passed over.
+    /// Once for each process: no more records than the limit, those used least recently first, and nothing that a process left
+    /// unfinished.
+    fn keep_small(&self) {
+        static LOOKED: AtomicBool = AtomicBool::new(false);
+        if !LOOKED.swap(true, Relaxed) {
+            self.evict(limit());
+        }
+    }
+
+    /// Removes the least recently used records beyond so many bytes, and what processes that died left unfinished. Gives the
+    /// number of files.
+    pub fn evict(&self, bytes: u64) -> usize {
+        files::evict(&self.dir, &["json", "corrupt"], 0, bytes).0
+    }
+
+    /// Every record that can be read, with its path (of several revisions under the same conditions the newest), and what was
+    /// passed over.
     pub fn all(&self) -> (Vec<(PathBuf, Record)>, Vec<Aside>) {
         let mut slugs: Vec<String> = Vec::new();
         if let Ok(dir) = std::fs::read_dir(&self.dir) {
@@ -156,39 +223,45 @@ impl Store {
         }
         slugs.sort();
         slugs.dedup();
-        let mut aside = Vec::new();
-        let all = slugs.iter().filter_map(|slug| {
-            let (path, record) = self.newest(slug, &mut aside)?;
-            if record.subject.slug() == *slug {
-                return Some((path, record));
+        let (mut all, mut aside) = (Vec::<(PathBuf, Record)>::new(), Vec::new());
+        for slug in &slugs {
+            let first = all.len();
+            for (path, record) in self.read(slug, &mut aside).into_iter().rev() {
+                if record.subject.slug() != *slug {
+                    let why = "its content is not of the subject its name says".into();
+                    aside.push(Aside::Foreign(path, why));
+                } else if all[first..].iter().all(|(_, r)| r.conditions != record.conditions) {
+                    all.push((path, record));
+                }
             }
-            aside.push(Aside::Foreign(path, "its content is not of the subject its name says".into()));
-            None
-        });
-        let all = all.collect();
+        }
         (all, aside)
     }
 
-    /// Takes a record out of another store or an export: its entries are added if it holds under the same conditions as what is
-    /// there, or nothing is there.
+    /// Takes a record out of another store or an export. Its entries are marked as imported: they are the first to be tried, and
+    /// used once they were measured here. What can be no measurement is left out.
     ///
     /// # Errors
     /// What the file system says.
     pub fn import(&self, record: &Record) -> io::Result<bool> {
-        let present = self.newest(&record.subject.slug(), &mut Vec::new());
+        let present = self.read(&record.subject.slug(), &mut Vec::new()).pop();
         if present.is_some_and(|(_, r)| r.conditions != record.conditions) {
             return Ok(false);
         }
+        let mut record = record.clone();
+        record.take_implausible();
+        record.entries.iter_mut().for_each(|e| e.imported = true);
         self.add(&record.subject, &record.conditions, &record.entries)?;
         Ok(true)
     }
 
-    /// Removes every revision of a record.
+    /// Removes the files of a record: the revisions of its subject under its conditions.
     ///
     /// # Errors
     /// What the file system says.
-    pub fn remove(&self, subject: &Subject) -> io::Result<()> {
-        self.revisions(&subject.slug()).values().try_for_each(std::fs::remove_file)
+    pub fn remove(&self, record: &Record) -> io::Result<()> {
+        let slug = record.subject.slug();
+        self.own(&slug, &record.subject, &record.conditions).iter().try_for_each(|(path, _)| std::fs::remove_file(path))
     }
 
     /// Files set aside because they were damaged.
@@ -214,12 +287,16 @@ impl Store {
         entries.collect()
     }
 
-    /// The newest revision that can be read.
-    fn newest(&self, slug: &str, aside: &mut Vec<Aside>) -> Option<(PathBuf, Record)> {
+    /// The revisions that can be read, oldest first.
+    fn read(&self, slug: &str, aside: &mut Vec<Aside>) -> Vec<(PathBuf, Record)> {
+        if let Err(e) = self.check() {
+            aside.push(Aside::Foreign(self.dir.clone(), e.to_string()));
+            return Vec::new();
+        }
         for _ in 0..ATTEMPTS {
-            let mut vanished = false;
-            for (_, path) in self.revisions(slug).into_iter().rev() {
-                let bytes = match std::fs::read(&path) {
+            let (mut all, mut passed, mut vanished) = (Vec::new(), Vec::new(), false);
+            for (_, path) in self.revisions(slug) {
+                let bytes = match files::read(&path, LARGEST) {
                     Ok(bytes) => bytes,
                     // Somebody has written a newer one and removed this.
                     Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -227,26 +304,45 @@ impl Store {
                         break;
                     }
                     Err(e) => {
-                        aside.push(Aside::Foreign(path, e.to_string()));
+                        passed.push(Aside::Foreign(path, e.to_string()));
                         continue;
                     }
                 };
                 match parse(&bytes) {
-                    Ok(record) => return Some((path, record)),
-                    Err(Bad::Foreign(why)) => aside.push(Aside::Foreign(path, why)),
+                    Ok((record, doubts)) => {
+                        passed.extend(doubts.into_iter().map(|d| Aside::Implausible(path.clone(), d)));
+                        all.push((path, record));
+                    }
+                    Err(Bad::Foreign(why)) => passed.push(Aside::Foreign(path, why)),
                     Err(Bad::Corrupt(why)) => {
                         let to = path.with_extension("corrupt");
                         let moved = std::fs::rename(&path, &to).is_ok();
-                        aside.push(Aside::Corrupt(path, moved.then_some(to), why));
+                        passed.push(Aside::Corrupt(path, moved.then_some(to), why));
                     }
                 }
             }
             if !vanished {
-                return None;
+                aside.extend(passed);
+                return all;
             }
         }
-        None
+        Vec::new()
     }
+}
+
+fn limit() -> u64 {
+    let text = std::env::var("TILEWRIGHT_AUTOTUNE_LIMIT").ok();
+    text.and_then(|t| files::bytes_of(&t)).unwrap_or(LIMIT)
+}
+
+/// The record in the bytes of a file.
+///
+/// # Errors
+/// Why it is none.
+pub fn parse_record(bytes: &[u8]) -> Result<Record, String> {
+    parse(bytes).map(|(record, _)| record).map_err(|bad| match bad {
+        Bad::Corrupt(why) | Bad::Foreign(why) => why,
+    })
 }
 
 enum Bad {
@@ -254,13 +350,25 @@ enum Bad {
     Foreign(String),
 }
 
-fn parse(bytes: &[u8]) -> Result<Record, Bad> {
+/// The record, without what can be no measurement, and why that is not believed.
+fn parse(bytes: &[u8]) -> Result<(Record, Vec<String>), Bad> {
     let json: serde_json::Value = serde_json::from_slice(bytes).map_err(|e| Bad::Corrupt(e.to_string()))?;
     match json.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(n) if n == u64::from(SCHEMA) => serde_json::from_value(json).map_err(|e| Bad::Corrupt(e.to_string())),
-        Some(n) => Err(Bad::Foreign(format!("its schema is {n}, this program's is {SCHEMA}"))),
-        None => Err(Bad::Corrupt("it has no schema number".into())),
+        Some(n) if n == u64::from(SCHEMA) => {}
+        Some(n) => return Err(Bad::Foreign(format!("its schema is {n}, this program's is {SCHEMA}"))),
+        None => return Err(Bad::Corrupt("it has no schema number".into())),
     }
+    let by = json.pointer("/conditions/tilewright").and_then(serde_json::Value::as_str).map(str::to_owned);
+    let mut record: Record = serde_json::from_value(json).map_err(|e| match by {
+        // Another version may know more words.
+        Some(by) if by != env!("CARGO_PKG_VERSION") => Bad::Foreign(format!("it is of version {by}: {e}")),
+        _ => Bad::Corrupt(e.to_string()),
+    })?;
+    // One entry for each configuration, in order, whoever wrote it.
+    let entries = std::mem::take(&mut record.entries);
+    record.merge(&entries);
+    let doubts = record.take_implausible().into_iter().map(|(config, why)| format!("{config}: {why}"));
+    Ok((record, doubts.collect()))
 }
 
 /// Slug and revision of a file's name.
@@ -283,6 +391,7 @@ mod tests {
         assert_eq!(of(&[("TILEWRIGHT_AUTOTUNE_DIR", "/a"), ("HOME", "/h")]), PathBuf::from("/a"));
         assert_eq!(of(&[("XDG_CACHE_HOME", "/x")]), PathBuf::from("/x/tilewright/autotune"));
         assert_eq!(of(&[("XDG_CACHE_HOME", "x"), ("HOME", "/h")]), PathBuf::from("/h/.cache/tilewright/autotune"));
+        assert!(of(&[]).ends_with(format!("tilewright-autotune-{}", files::user())));
     }
 
     #[test]
@@ -297,7 +406,7 @@ mod tests {
         assert_eq!(r.entries.len(), 2);
         assert_eq!(std::fs::read_dir(store.dir()).unwrap().count(), 1);
         assert_eq!(store.all().0.len(), 1);
-        store.remove(&s).unwrap();
+        store.remove(&r).unwrap();
         assert!(store.all().0.is_empty());
     }
 
@@ -335,6 +444,92 @@ mod tests {
         std::fs::write(&path, &good).unwrap();
         let r = store.add(&s, &other, &[measured(5, 1.0, 1)]).unwrap();
         assert_eq!((r.entries.len(), &r.conditions), (1, &other));
+        // Both are there, each for who it holds for.
+        assert_eq!(store.load(&s, &c).record.unwrap().entries.len(), 1);
+        assert_eq!(store.all().0.len(), 2);
+        store.remove(&r).unwrap();
+        assert_eq!(store.all().0.len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn found_t4_and_t5_what_was_not_merged_is_not_removed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        let (s, c) = (subject("k"), conditions());
+        store.add(&s, &c, &[measured(1, 2.0, 1)]).unwrap();
+        // Another user's revision that this one cannot read: a pipe, for the system's user reads every file.
+        let unreadable = store.path(&s.slug(), 7);
+        assert!(Command::new("mkfifo").arg(&unreadable).status().unwrap().success());
+        let future = store.path(&s.slug(), 9);
+        std::fs::write(&future, r#"{"schema": 99, "new": "words"}"#).unwrap();
+        let newer = store.path(&s.slug(), 10);
+        std::fs::write(&newer, r#"{"schema": 1, "conditions": {"tilewright": "99.0.0"}, "entries": "otherwise"}"#)
+            .unwrap();
+        let r = store.add(&s, &c, &[measured(2, 1.0, 1)]).unwrap();
+        assert_eq!(r.entries.len(), 2, "what could be read is merged");
+        let found = store.load(&s, &c);
+        assert_eq!((found.record, found.aside.len()), (Some(r), 3));
+        assert!(unreadable.exists() && future.exists() && newer.exists());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
+        // Readable by whom the folder is for.
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
+        store.add(&s, &c, &[measured(3, 1.0, 1)]).unwrap();
+        let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        let newest = store.revisions(&s.slug()).into_values().next_back().unwrap();
+        assert_eq!(mode(&newest), 0o660);
+        let own = Store::at(dir.path().join("own"));
+        own.add(&s, &c, &[measured(3, 1.0, 1)]).unwrap();
+        assert_eq!((mode(own.dir()), mode(&own.path(&s.slug(), 1))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn found_t6_a_record_of_the_future_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        let (s, c) = (subject("k"), conditions());
+        let mut record = Record::new(s.clone(), c.clone());
+        record.merge(&[measured(1, 1.0, 4_102_444_800_000), measured(2, 5.0, 7)]);
+        std::fs::write(store.path(&s.slug(), 1), serde_json::to_vec(&record).unwrap()).unwrap();
+        let found = store.load(&s, &c);
+        assert_eq!(found.record.unwrap().entries.len(), 1);
+        assert!(found.aside[0].to_string().contains("not believed: block=1 warps=4 stages=1: it is dated 2100"));
+        let r = store.add(&s, &c, &[measured(1, 3.0, 8)]).unwrap();
+        assert_eq!(r.entries[0].median(), Some(3.0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn found_t8_a_folder_that_anybody_may_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (s, c) = (subject("k"), conditions());
+        let open = Store { dir: dir.path().join("x"), named: false };
+        open.add(&s, &c, &[measured(1, 2.0, 1)]).unwrap();
+        std::fs::set_permissions(open.dir(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let found = open.load(&s, &c);
+        assert!(found.record.is_none() && found.aside[0].to_string().contains("can be written by anybody"));
+        assert!(open.add(&s, &c, &[measured(1, 2.0, 1)]).is_err());
+        // Who names it has chosen so.
+        assert!(Store::at(open.dir()).load(&s, &c).record.is_some());
+    }
+
+    #[test]
+    fn found_t15_records_are_limited_and_left_over_files_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        for i in 0..10 {
+            store.add(&subject(&format!("k{i}")), &conditions(), &[measured(1, 2.0, 1)]).unwrap();
+        }
+        let left = dir.path().join(".new-x");
+        std::fs::write(&left, "half").unwrap();
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1 << 20);
+        std::fs::File::options().write(true).open(&left).unwrap().set_modified(old).unwrap();
+        assert_eq!(store.evict(LIMIT), 1);
+        assert!(!left.exists() && store.all().0.len() == 10);
+        let size = std::fs::metadata(store.path(&subject("k0").slug(), 1)).unwrap().len();
+        assert!(store.evict(5 * size) >= 5 && !store.all().0.is_empty());
     }
 
     #[test]

@@ -179,7 +179,35 @@ pub fn hangs() -> &'static Tunable {
     &T
 }
 
-crate::register!(good, faults, fatal, transpose, hangs);
+/// Doubles `x`, through pointers: `far` elements behind the end are written too, or `x` itself is changed.
+#[kernel]
+fn careless(x: Ptr<f32>, y: Ptr<f32>, n: i32, #[comptime] far: usize, #[comptime] spoils: bool) {
+    let at = program_id(0) * 256 + arange(0, 256);
+    let v = (x + at).load_if(at < n);
+    if spoils {
+        (x + at).store_if(at < n, v + 1.0);
+    }
+    (y + at).store_if(at < n + far, v * 2.0);
+}
+
+/// Configurations that write where they must not, between one that does not.
+pub fn carelessness() -> &'static Tunable {
+    static T: LazyLock<Tunable> = LazyLock::new(|| {
+        let space = Space::new().param("spoils", [false, true]).param("far", [0, 5000]).param("num_warps", [1]);
+        Tunable::new("careless", &["n"], space).inputs(|p| {
+            let n = p.dims.size("n");
+            let buffers = (p.random::<f32>(0, &[n])?, p.zeros::<f32>(&[n])?, n);
+            Ok(instance(buffers, |(x, y, n), c| {
+                let far: usize = c.get("far")?;
+                let launch = careless(x.slice(..)?, y.slice(..)?, *n as i32, far, c.get("spoils")?);
+                Ok(launch.grid([(*n + far).div_ceil(256)]).options(c.options()))
+            }))
+        })
+    });
+    &T
+}
+
+crate::register!(carelessness, good, faults, fatal, transpose, hangs);
 
 /// Set in worker processes of the tests.
 pub const WORKER_VARIABLE: &str = "TILEWRIGHT_TEST_AUTOTUNE_WORKER";

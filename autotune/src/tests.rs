@@ -97,6 +97,135 @@ fn too_much_shared_memory_is_a_recorded_fact() {
     }
 }
 
+/// Every usable device but GPUs, on which a program that writes out of bounds ends with the process.
+fn devices() -> Vec<Device> {
+    let usable = Device::list().into_iter().filter(|d| d.unusable.is_none() && !d.gpu);
+    usable.map(|d| Device::open(&d.name).unwrap()).collect()
+}
+
+#[test]
+fn found_t3_what_writes_elsewhere_never_wins() {
+    for device in devices() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = device.name().to_owned();
+        let p = Problem { device, ..problem(testing::carelessness(), 3000) };
+        let mut how = quick();
+        how.isolation = Isolation::Never;
+        let stop = AtomicBool::new(false);
+        let report = tune(testing::carelessness(), &p, &Store::at(dir.path()), &how, &stop, &mut |_| {}).unwrap();
+        let winner = report.record.winner().unwrap_or_else(|| panic!("{name}: {:?}", report.record));
+        assert_eq!((winner.config.get("far"), winner.config.get("spoils")), (Ok(0usize), Ok(false)), "{name}");
+        for e in &report.record.entries {
+            let careful = e.config.get("far") == Ok(0usize) && e.config.get("spoils") == Ok(false);
+            match &e.outcome {
+                Outcome::Measured(_) => assert!(careful, "{name}: {} was measured", e.config),
+                Outcome::Failed(f) => {
+                    assert!(!careful, "{name}: {f}");
+                    let spoils = e.config.get("spoils") == Ok(true);
+                    let kind =
+                        if spoils && e.config.get("far") == Ok(0usize) { FailureKind::WrongResult } else { f.kind };
+                    assert_eq!(f.kind, kind, "{name}: {}: {f}", e.config);
+                    assert!(matches!(f.kind, FailureKind::WrongResult | FailureKind::Launch), "{name}: {f}");
+                }
+                Outcome::SameAs(_) => panic!("{name}: {} is other code", e.config),
+            }
+        }
+    }
+}
+
+#[test]
+fn found_t9_what_left_the_space_goes_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    run(testing::good(), &store, &quick());
+    let (_, record) = store.all().0.pop().unwrap();
+    // The fastest of all was in the space once.
+    let mut gone = record.entries[0].clone();
+    gone.config = Config::new().with("block", 2).with("fault", 0).with_options(gone.config.options());
+    if let Outcome::Measured(t) = &mut gone.outcome {
+        (t.median_us, t.min_us, t.p20_us, t.p80_us) = (0.5, 0.5, 0.5, 0.5);
+    }
+    store.add(&record.subject, &record.conditions, &[gone.clone()]).unwrap();
+    let report = run(testing::good(), &store, &quick());
+    assert_ne!(report.record.winner().unwrap().config, gone.config);
+    let go = |args: &[&str]| command(dir.path(), args);
+    let (exit, out, _) = go(&["verify"]);
+    assert!(exit == Exit::Done && out.contains("holds, less 1 configurations"), "{out}");
+    let (_, out, _) = go(&["prune"]);
+    assert!(out.contains("removed 1 configurations of good"), "{out}");
+    assert_eq!(store.all().0.pop().unwrap().1, record);
+}
+
+#[test]
+fn found_t7_imports_are_measured_before_they_win() {
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (Store::at(dir.path().join("a")), Store::at(dir.path().join("b")));
+    let mut record = run(testing::good(), &theirs, &quick()).record;
+    // They claim the slowest to be fast.
+    let claimed = record.ranking().last().unwrap().config.clone();
+    for e in &mut record.entries {
+        if let Outcome::Measured(t) = &mut e.outcome
+            && e.config == claimed
+        {
+            (t.median_us, t.min_us, t.p20_us, t.p80_us) = (0.001, 0.001, 0.001, 0.001);
+        }
+    }
+    ours.import(&record).unwrap();
+    let tuner = Tuner::new(Mode::CachedOnly, ours.clone()).quiet();
+    assert_eq!(tuned_block(&tuner, 5000).0, 64, "the heuristic's choice");
+    let report = run(testing::good(), &ours, &quick());
+    assert_eq!((report.summary.measured, report.summary.known), (3, 0));
+    assert!(report.record.entries.iter().all(|e| !e.imported && e.median().unwrap() > 0.001));
+    // A bare claim is not even stored.
+    record.entries.iter_mut().for_each(|e| e.facts = None);
+    let empty = Store::at(dir.path().join("c"));
+    empty.import(&record).unwrap();
+    assert!(empty.all().0[0].1.entries.is_empty());
+}
+
+#[test]
+fn found_t12_a_cold_start_is_no_timeout() {
+    // A program that takes longer to start than a launch may: the shell waits, then becomes the worker.
+    let mut program = worker();
+    let exe = program.path.to_string_lossy().into_owned();
+    program.args = [vec!["-c".into(), "sleep 1; exec \"$0\" \"$@\"".into(), exe.into()], program.args].concat();
+    program.path = "/bin/sh".into();
+    let dir = tempfile::tempdir().unwrap();
+    let mut how = quick();
+    (how.isolation, how.program) = (Isolation::Always, Some(program));
+    how.settings.limit = Some(Duration::from_millis(500));
+    how.settings.budget = Duration::from_secs(30);
+    let report = run(testing::good(), &Store::at(dir.path()), &how);
+    assert_eq!((report.summary.measured, report.summary.failed), (3, 0), "{:?}", report.record);
+}
+
+#[test]
+fn found_t16_the_commands_details() {
+    let dir = tempfile::tempdir().unwrap();
+    let go = |args: &[&str]| command(dir.path(), args);
+    assert_eq!(go(&["run", "good", "--shape", "n=5000", "--device", "cpu", "--budget", "2s"]).0, Exit::Done);
+    let (exit, out, _) = go(&["plot", "good", "-o", "-"]);
+    assert!(exit == Exit::Done && out.starts_with("<svg") && !Path::new("-").exists(), "{out}");
+    let json = |args: &[&str]| serde_json::from_str::<serde_json::Value>(&go(args).1).unwrap();
+    assert_eq!(json(&["verify", "--json"])["records"][0]["verdict"], "holds");
+    assert_eq!(json(&["explain", "good", "--json"])[0]["measured"].as_array().unwrap().len(), 3);
+    let (exit, _, err) = go(&["show", "good", "--shape", "n=5000,n=6000"]);
+    assert!(exit == Exit::Usage && err.contains("the size n is given twice"), "{err}");
+    // Names from a file reach the terminal as text.
+    let (_, mut record) = Store::at(dir.path()).all().0.pop().unwrap();
+    record.subject.kernel = "evil\u{1b}]0;title\u{7}".into();
+    Store::at(dir.path()).add(&record.subject, &record.conditions, &record.entries).unwrap();
+    for args in [&["show"][..], &["explain"], &["verify"], &["prune", "--dry-run"], &["diff", "/nonexistent\u{1b}"]] {
+        let (_, out, err) = go(args);
+        assert!(!(out + &err).contains(['\u{1b}', '\u{7}']), "{args:?}");
+    }
+    let mut out = Vec::new();
+    let all = ["autotune", "--store", dir.path().to_str().unwrap(), "show", "good"];
+    cli::run_in(all, &mut out, &mut Vec::new(), Some(60));
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("winner") && text.lines().all(|l| l.chars().count() <= 60), "{text}");
+}
+
 #[test]
 fn a_searcher_of_ones_own_is_asked_and_told() {
     use crate::search::{Outcome as Told, Search, Searcher};

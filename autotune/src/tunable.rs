@@ -4,7 +4,10 @@ use crate::config::Config;
 use crate::key::{Bucket, Dims, Key};
 use crate::space::Space;
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 use tilewright_runtime::{Buffer, DType, Device, Element, Error, Launch, Result};
 
 /// One problem for which the command makes inputs.
@@ -28,10 +31,13 @@ impl Problem {
     /// If it is too large.
     pub fn random<T: Element>(&self, which: u64, sizes: &[usize]) -> Result<Buffer<T>> {
         let n = Self::elements(sizes)?;
+        if MAKING.with_borrow_mut(|m| m.count(n, T::DTYPE)) {
+            return self.device.alloc(0);
+        }
         let seed = self.seed.wrapping_mul(31).wrapping_add(which);
         macro_rules! made {
             ($of:expr) => {
-                Box::new(self.device.buffer_from(&noise(seed, n).map($of).collect::<Vec<_>>())?) as Box<dyn Any>
+                Box::new(filled(&self.device, n, noise(seed, n).map($of))?) as Box<dyn Any>
             };
         }
         let any = match T::DTYPE {
@@ -57,7 +63,11 @@ impl Problem {
     /// # Errors
     /// If it is too large.
     pub fn zeros<T: Element>(&self, sizes: &[usize]) -> Result<Buffer<T>> {
-        self.device.zeros(Self::elements(sizes)?)
+        let n = Self::elements(sizes)?;
+        if MAKING.with_borrow_mut(|m| m.count(n, T::DTYPE)) {
+            return self.device.alloc(0);
+        }
+        self.device.zeros(n)
     }
 
     fn elements(sizes: &[usize]) -> Result<usize> {
@@ -72,6 +82,51 @@ impl Problem {
     pub fn unlisted(&self) -> Error {
         Error::Arguments { kernel: "autotune".into(), message: format!("there are no inputs of type {}", self.dtype) }
     }
+}
+
+/// How inputs are made at the moment, in this thread.
+#[derive(Default)]
+struct Making {
+    /// Nothing is made, the bytes are counted.
+    counting: bool,
+    bytes: u64,
+    /// When it must be done.
+    until: Option<Instant>,
+}
+
+impl Making {
+    fn count(&mut self, elements: usize, dtype: DType) -> bool {
+        self.bytes = self.bytes.saturating_add((elements as u64).saturating_mul(dtype.bytes() as u64));
+        self.counting
+    }
+}
+
+thread_local! {
+    static MAKING: RefCell<Making> = RefCell::default();
+}
+
+/// A buffer of these values, written in parts: a second copy on the host may not fit, and making them may take too long.
+fn filled<T: Element>(device: &Device, n: usize, values: impl Iterator<Item = T>) -> Result<Buffer<T>> {
+    const PART: usize = 1 << 20;
+    let buffer = device.alloc::<T>(n)?;
+    let mut part = Vec::with_capacity(n.min(PART));
+    let mut at = 0;
+    for v in values {
+        part.push(v);
+        if part.len() == PART || at + part.len() == n {
+            buffer.slice(at..at + part.len())?.copy_from(&part)?;
+            at += part.len();
+            part.clear();
+            if at < n && MAKING.with_borrow(|m| m.until.is_some_and(|u| Instant::now() >= u)) {
+                return Err(Error::Arguments {
+                    kernel: "autotune".into(),
+                    message: "making its inputs took the whole budget; give more time with --budget, or smaller sizes"
+                        .into(),
+                });
+            }
+        }
+    }
+    Ok(buffer)
 }
 
 /// Inputs and outputs of one problem, in device memory.
@@ -182,8 +237,7 @@ impl Tunable {
         self
     }
 
-    /// How far results may lie apart, relative to the greater of an element's magnitude and the root mean square of all. By
-    /// default it follows from the output's element type, see [`crate::check::tolerance`].
+    /// How far results may lie apart, relative to the greater of an element's magnitude and what is usual near it. By default it follows from the output's element type, see [`crate::check::tolerance`].
     #[must_use]
     pub fn tolerance(mut self, relative: f64) -> Self {
         self.tolerance = Some(relative);
@@ -264,11 +318,31 @@ impl Tunable {
     /// # Errors
     /// If the kernel does not say how to make inputs, or a buffer cannot be made.
     pub fn instantiate(&self, problem: &Problem) -> Result<Box<dyn Instance>> {
+        self.instantiate_by(problem, None)
+    }
+
+    /// The same, given up when it is not done `until` a moment. Refuses inputs larger than the memory there is before any is
+    /// made.
+    pub(crate) fn instantiate_by(&self, problem: &Problem, until: Option<Instant>) -> Result<Box<dyn Instance>> {
         let make = self.make.as_ref().ok_or_else(|| Error::Arguments {
             kernel: self.name.into(),
             message: "it does not say how to make inputs, so the command cannot run it; give it `.inputs(..)`".into(),
         })?;
-        make(problem)
+        // Made of nothing first, which only counts. What fails then fails again below, or for want of memory.
+        MAKING.set(Making { counting: true, ..Making::default() });
+        let _ = catch_unwind(AssertUnwindSafe(|| make(problem).map(drop)));
+        let bytes = MAKING.take().bytes;
+        // Configurations run on copies.
+        let requested = bytes.saturating_mul(2);
+        let (free, total) = problem.device.memory();
+        if free.or(total).is_some_and(|most| requested > most) {
+            let device = problem.device.name().to_owned();
+            return Err(Error::OutOfMemory { device, requested, free, total });
+        }
+        MAKING.set(Making { until, ..Making::default() });
+        let made = make(problem);
+        MAKING.take();
+        made
     }
 
     /// Can the command run it?

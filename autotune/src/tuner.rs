@@ -195,7 +195,13 @@ impl Tuner {
             _ => self.record(tunable, device, dtype, &dims, source)?,
         };
         let mut reason = None;
-        for entry in record.iter().flat_map(Record::ranking) {
+        if record.as_ref().is_some_and(|r| r.winner().is_none() && r.entries.iter().any(|e| e.imported)) {
+            self.say(&format!(
+                "what is stored of {} for {dims} was imported and not measured here yet: not used; `autotune run` does it",
+                tunable.name()
+            ));
+        }
+        for entry in record.iter().flat_map(Record::ranking).filter(|e| !e.imported) {
             // A stored winner is only a wish: it must be allowed for these sizes, be the same code as when it was measured,
             // and compile for these arguments.
             let usable = || {
@@ -205,7 +211,7 @@ impl Tuner {
                 })?;
                 let launch = source(&entry.config).map_err(|e| e.to_string())?;
                 let now = source_hash(launch.def()).map_err(|e| e.to_string())?;
-                if entry.facts.as_ref().is_some_and(|f| f.source != now) {
+                if entry.facts.as_ref().is_none_or(|f| f.source != now) {
                     return Err(format!("the kernel has changed since `{}` was measured", entry.config));
                 }
                 launch.compile().map_err(|e| e.to_string())?;
@@ -282,13 +288,20 @@ impl Tuner {
         let settings = Settings { force, ..self.settings.clone() };
         let mut keep = Keeper { store: &self.store, plan: &plan, record: record.clone(), new: Vec::new(), error: None };
         {
-            let mut bench = Local::new(
-                &source,
-                &plan.default,
-                CachePolicy::of(device),
-                tunable.set_tolerance(),
-                settings.limit.unwrap_or_else(|| limit_on(device)),
-            )?;
+            let limit = settings.limit.unwrap_or_else(|| limit_on(device));
+            let bench = Local::new(&source, &plan.default, CachePolicy::of(device), tunable.set_tolerance(), limit);
+            let mut bench = match bench {
+                Ok(bench) => bench,
+                // The launch itself needs no copies of its arguments.
+                Err(e @ Error::OutOfMemory { .. }) => {
+                    self.say(&format!(
+                        "{} is not tuned: there is no memory for copies of its arguments: {e}",
+                        tunable.name()
+                    ));
+                    return Ok(Some(record));
+                }
+                Err(e) => return Err(e),
+            };
             let session = Session {
                 candidates: &plan.candidates,
                 reference: plan.default.clone(),

@@ -5,11 +5,12 @@ use crate::config::Config;
 use crate::measure::CachePolicy;
 use crate::plan::Plan;
 use crate::record::{Entry, Record};
-use crate::session::{LIMIT, Progress, Session, Settings, Summary, limit_on};
+use crate::session::{FIRST, LIMIT, Progress, Session, Settings, Summary, limit_on};
 use crate::store::{Aside, Store};
 use crate::tunable::{Problem, Tunable};
 use crate::worker::{self, Program, Remote, Task};
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use tilewright_runtime::{DeviceKind, Error, Result};
 
 /// Where configurations run.
@@ -49,7 +50,7 @@ impl Default for How {
 pub struct Report {
     /// What there was to tune.
     pub plan: Plan,
-    /// The record as it now is, in the store or, if that failed, in memory.
+    /// The record as it now is, in the store or, if that failed, in memory, less what is not in the kernel's space any more.
     pub record: Record,
     /// What this session did.
     pub summary: Summary,
@@ -82,23 +83,28 @@ pub fn tune(
         Isolation::Never => false,
     };
     let (device, dims, dtype) = (&problem.device, &problem.dims, problem.dtype);
-    let instance = tunable.instantiate(problem)?;
+    let begun = Instant::now();
+    let instance = tunable.instantiate_by(problem, Some(begun + how.settings.budget.max(FIRST)))?;
     let source = |c: &Config| instance.launch(c);
     let plan = Plan::new(tunable, device, dtype, dims, &source)?;
     let found = store.load(&plan.subject, &plan.conditions);
     let record = found.record.unwrap_or_else(|| Record::new(plan.subject.clone(), plan.conditions.clone()));
     let record = current(record, &plan, &source);
     let mut keep = Keeper { store, plan: &plan, record: record.clone(), new: Vec::new(), error: None };
+    // Making the inputs was part of what it may take.
+    let left = how.settings.budget.saturating_sub(begun.elapsed());
+    let settings = Settings { budget: left, ..how.settings.clone() };
     let session = Session {
         candidates: &plan.candidates,
         reference: plan.default.clone(),
         record: &record,
         problem: dims.to_string(),
-        settings: &how.settings,
+        settings: &settings,
         stop,
     };
     if session.open().is_empty() {
         let summary = Summary { known: plan.candidates.len(), ..Summary::default() };
+        let record = of_space(record.clone(), &plan);
         return Ok(Report { record, summary, aside: found.aside, not_stored: None, new: Vec::new(), plan });
     }
     let policy = how.policy.unwrap_or(CachePolicy::of(device));
@@ -133,7 +139,14 @@ pub fn tune(
         )?)
     };
     let Keeper { record, new, error, .. } = keep;
+    let record = of_space(record, &plan);
     Ok(Report { record, summary, aside: found.aside, not_stored: error, new, plan })
+}
+
+/// The record of what the kernel's space has: of the rest nothing can be used, though it stays in the store.
+fn of_space(mut record: Record, plan: &Plan) -> Record {
+    record.entries.retain(|e| plan.candidates.contains(&e.config));
+    record
 }
 
 /// The record without entries of a configuration whose code has changed since: they are measured again.

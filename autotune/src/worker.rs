@@ -4,7 +4,7 @@
 //! command does. Requests and answers are lines of JSON over the standard streams, each after a mark, so that whatever else
 //! the program prints does no harm. After a failure that may have spoiled the process, the next request starts a fresh one.
 
-use crate::bench::{Bench, Facts, Local, PATIENCE};
+use crate::bench::{Bench, COLD, Facts, Local, PATIENCE};
 use crate::config::Config;
 use crate::failure::{Failure, FailureKind};
 use crate::key::Dims;
@@ -12,6 +12,7 @@ use crate::measure::CachePolicy;
 use crate::registry;
 use crate::tunable::{Problem, Tunable};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -91,15 +92,15 @@ pub(crate) fn serves(tunable: &Tunable) -> bool {
 ///
 /// # Errors
 /// If the other side is gone.
-pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
-    let mut lines = BufReader::new(input).lines();
-    let mut next = || -> io::Result<Option<Request>> {
-        for line in lines.by_ref() {
-            if let Some(json) = line?.strip_prefix(MARK) {
-                return serde_json::from_str(json).map(Some).map_err(io::Error::from);
-            }
+pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
+    die_with_parent();
+    let requests = listen(input);
+    let next = || -> io::Result<Option<Request>> {
+        match requests.recv() {
+            Ok(json) => serde_json::from_str(&json).map(Some).map_err(io::Error::from),
+            // The input has ended.
+            Err(_) => Ok(None),
         }
-        Ok(None)
     };
     let mut answer = |a: &Answer| -> io::Result<()> {
         writeln!(output, "\n{MARK}{}", serde_json::to_string(a)?)?;
@@ -139,6 +140,37 @@ pub fn serve(input: impl Read, mut output: impl Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How long a worker whose other side is gone may go on with what it is at.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The requests of the input. When it ends, whoever asked is gone: the process ends soon after, whatever it hangs in.
+fn listen(input: impl Read + Send + 'static) -> Receiver<String> {
+    let (send, requests) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(input).lines().map_while(Result::ok) {
+            if let Some(json) = line.strip_prefix(MARK)
+                && send.send(json.to_owned()).is_err()
+            {
+                return;
+            }
+        }
+        drop(send);
+        std::thread::sleep(LAST_WORDS);
+        // Ending in order would wait for the driver, which may wait for a kernel that never ends.
+        std::process::abort();
+    });
+    requests
+}
+
+/// Has the system end this process with the one that started it.
+fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it the end of the input is what ends the process.
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    }
 }
 
 fn problem(task: &Task) -> Result<(Problem, &'static Tunable), String> {
@@ -200,6 +232,10 @@ pub struct Remote {
     reference: Option<Config>,
     policy: CachePolicy,
     broken: Option<Failure>,
+    until: Option<Instant>,
+    late: bool,
+    /// Configurations that have run in the process there is now: their drivers have compiled them.
+    warm: HashSet<Config>,
     /// Processes started.
     pub started: usize,
 }
@@ -208,7 +244,19 @@ impl Remote {
     /// A bench whose worker must answer within `limit`; compiling a batch may take longer in proportion.
     pub fn new(program: Program, task: Task, limit: Duration) -> Self {
         let policy = task.policy;
-        Self { program, task, limit, running: None, reference: None, policy, broken: None, started: 0 }
+        Self {
+            program,
+            task,
+            limit,
+            running: None,
+            reference: None,
+            policy,
+            broken: None,
+            until: None,
+            late: false,
+            warm: HashSet::new(),
+            started: 0,
+        }
     }
 
     /// A worker that is ready, with the reference known to it. If there can be none, no configuration is to blame.
@@ -219,8 +267,11 @@ impl Remote {
         if let Some(failure) = &self.broken {
             return Err(failure.clone());
         }
+        self.warm.clear();
         let started = self.start_fresh();
-        if let Err(failure) = &started {
+        if let Err(failure) = &started
+            && !self.late
+        {
             self.running = None;
             let message = format!("worker processes do not work: {}", failure.message);
             self.broken = Some(Failure::new(failure.kind, message));
@@ -231,7 +282,11 @@ impl Remote {
     fn start_fresh(&mut self) -> Result<(), Failure> {
         let fail =
             |what: &str, e: io::Error| Failure::new(FailureKind::Crash, format!("cannot {what} a worker process: {e}"));
-        let mut child = Command::new(&self.program.path)
+        let mut command = Command::new(&self.program.path);
+        // Ctrl-C on the terminal is for this process alone: a worker that it ended would look like one that crashed.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
             .args(&self.program.args)
             .envs(self.program.env.iter().cloned())
             .stdin(Stdio::piped())
@@ -259,7 +314,7 @@ impl Remote {
             other => return Err(self.unexpected(other)),
         }
         if let Some(reference) = self.reference.clone() {
-            match self.exchange(&Request::Reference(reference), self.limit)? {
+            match self.exchange(&Request::Reference(reference), self.limit.saturating_add(COLD))? {
                 Answer::Done => {}
                 other => return Err(self.unexpected(other)),
             }
@@ -276,14 +331,19 @@ impl Remote {
         let json = serde_json::to_string(request)
             .map_err(|e| Failure::new(FailureKind::Crash, format!("cannot write a request: {e}")))?;
         let running = self.running.as_mut().expect("a worker was started before it is asked");
+        let left = self.until.map_or(Duration::MAX, |u| u.saturating_duration_since(Instant::now()));
+        self.late = false;
         // A failed write shows as a missing answer.
         let _ = writeln!(running.input, "{MARK}{json}").and_then(|()| running.input.flush());
-        let failure = match running.answers.recv_timeout(limit) {
+        let failure = match running.answers.recv_timeout(limit.min(left)) {
             Ok(Answer::Failed(failure)) => return Err(failure),
             Ok(Answer::Lost(failure)) => Failure::new(FailureKind::Crash, failure.message),
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) => {
-                Failure::timeout(limit, format!("it did not end within {:.1} s", limit.as_secs_f64()))
+                self.late = left < limit;
+                // What the driver had for itself is not among what was given.
+                let given = self.limit.min(limit);
+                Failure::timeout(given, format!("it did not end within {:.1} s", given.as_secs_f64()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let how = match running.child.wait() {
@@ -303,25 +363,48 @@ impl Remote {
         Failure::new(FailureKind::Crash, format!("the worker answered {answer:?}"))
     }
 
-    fn done(&mut self, request: &Request) -> Result<(), Failure> {
-        match self.ask(request, self.limit)? {
+    fn done(&mut self, request: &Request, limit: Duration) -> Result<(), Failure> {
+        match self.asked_twice(request, limit)? {
             Answer::Done => Ok(()),
             other => Err(self.unexpected(other)),
         }
+    }
+
+    /// Asks; if the process ends with it, once more in a fresh one. Twice is no accident: the first may have been a signal from
+    /// outside, or memory that others took.
+    fn asked_twice(&mut self, request: &Request, limit: Duration) -> Result<Answer, Failure> {
+        match self.ask(request, limit) {
+            Err(f) if f.kind == FailureKind::Crash && self.broken.is_none() && !self.late => {
+                // What the driver compiles it compiles anew in the fresh process.
+                self.ask(request, self.cold_limit().max(limit))
+            }
+            other => other,
+        }
+    }
+
+    /// The limit where a driver may compile.
+    fn cold_limit(&self) -> Duration {
+        self.limit.saturating_add(COLD)
+    }
+
+    /// The limit of a configuration's launches, with time for the driver if it has not run in this process.
+    fn limit_for(&self, config: &Config) -> Duration {
+        if self.running.is_some() && self.warm.contains(config) { self.limit } else { self.cold_limit() }
     }
 }
 
 impl Bench for Remote {
     fn compile(&mut self, configs: &[Config]) -> Vec<Result<Facts, Failure>> {
-        let limit = self.limit * u32::try_from(configs.len()).unwrap_or(u32::MAX);
-        match self.ask(&Request::Compile(configs.to_vec()), limit) {
+        let limit = self.cold_limit().saturating_mul(u32::try_from(configs.len()).unwrap_or(u32::MAX));
+        let asked = self.asked_twice(&Request::Compile(configs.to_vec()), limit);
+        match asked {
             Ok(Answer::Compiled(all)) if all.len() == configs.len() => all,
             Ok(other) => {
                 let failure = self.unexpected(other);
                 configs.iter().map(|_| Err(failure.clone())).collect()
             }
             // One of several ended the process or hung: one by one tells which.
-            Err(_) if configs.len() > 1 && self.broken.is_none() => {
+            Err(_) if configs.len() > 1 && self.broken.is_none() && !self.late => {
                 configs.iter().flat_map(|c| self.compile(std::slice::from_ref(c))).collect()
             }
             Err(failure) => configs.iter().map(|_| Err(failure.clone())).collect(),
@@ -332,7 +415,8 @@ impl Bench for Remote {
         self.reference = None;
         self.start()?;
         let start = Instant::now();
-        self.done(&Request::Reference(config.clone()))?;
+        self.done(&Request::Reference(config.clone()), self.cold_limit())?;
+        self.warm.insert(config.clone());
         // It runs twice, and its results are copied.
         self.limit = self.limit.max(start.elapsed() * PATIENCE / 2);
         self.reference = Some(config.clone());
@@ -340,12 +424,19 @@ impl Bench for Remote {
     }
 
     fn check(&mut self, config: &Config) -> Result<(), Failure> {
-        self.done(&Request::Check(config.clone()))
+        self.done(&Request::Check(config.clone()), self.limit_for(config))?;
+        self.warm.insert(config.clone());
+        Ok(())
     }
 
     fn sample(&mut self, config: &Config, runs: usize) -> Result<Vec<f64>, Failure> {
-        match self.ask(&Request::Sample(config.clone(), runs), self.limit)? {
-            Answer::Times(times) => Ok(times),
+        // Each of the launches may take as long as one.
+        let limit = self.limit_for(config).saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX));
+        match self.asked_twice(&Request::Sample(config.clone(), runs), limit)? {
+            Answer::Times(times) => {
+                self.warm.insert(config.clone());
+                Ok(times)
+            }
             other => Err(self.unexpected(other)),
         }
     }
@@ -356,6 +447,15 @@ impl Bench for Remote {
 
     fn broken(&self) -> Option<&Failure> {
         self.broken.as_ref()
+    }
+
+    fn end_at(&mut self, until: Option<Instant>) {
+        self.until = until;
+        self.late = false;
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.late
     }
 
     fn policy(&self) -> CachePolicy {

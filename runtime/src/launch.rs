@@ -11,8 +11,8 @@ use crate::stream::{Stream, same_device};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tilewright_compiler::dsl::{KernelDef, KernelId};
 use tilewright_compiler::pipeline::Options;
@@ -182,6 +182,12 @@ impl<'a> Launch<'a> {
 
     pub(crate) fn arguments(&self) -> &[(&'static str, KernelArg<'a>)] {
         &self.args
+    }
+
+    /// The same launch of other arguments.
+    pub(crate) fn with_arguments<'b>(&self, args: Vec<(&'static str, KernelArg<'b>)>) -> Launch<'b> {
+        let Launch { def, args: _, grid, options, fp_fusion, device } = self.clone();
+        Launch { def, args, grid, options, fp_fusion, device }
     }
 
     pub(crate) fn device(&self) -> Result<Arc<DeviceInner>> {
@@ -427,6 +433,8 @@ struct Variant {
     fp_fusion: bool,
     key: Vec<u8>,
     kernel: Arc<CompiledKernel>,
+    /// The table's clock when it was launched last.
+    used: AtomicU64,
 }
 
 impl Variant {
@@ -438,6 +446,7 @@ impl Variant {
             fp_fusion: launch.fp_fusion,
             key: key.to_vec(),
             kernel,
+            used: AtomicU64::new(0),
         }
     }
 
@@ -450,21 +459,47 @@ impl Variant {
     }
 }
 
-/// The variants loaded on a device. Lookups take a shared lock and allocate nothing.
+/// The variants loaded on a device, at most [`most_variants`]: of more the least recently launched ones go. Lookups take a shared
+/// lock and allocate nothing.
 #[derive(Default)]
 pub(crate) struct KernelTable {
     variants: RwLock<HashMap<u64, Vec<Variant>, BuildHasherDefault<Fx>>>,
     turns: Mutex<HashMap<u64, Arc<Mutex<()>>>>,
+    /// Goes on with each variant added: fine enough to tell which ones are out of use, and seldom enough for launches to
+    /// share the line of memory it is in.
+    clock: AtomicU64,
+}
+
+/// Most variants that stay loaded on a device: `TILEWRIGHT_MAX_KERNELS`, 512 by default. A model has some dozens; what makes more
+/// is a kernel specialised for values that change all the time.
+fn most_variants() -> usize {
+    static MOST: LazyLock<usize> = LazyLock::new(|| {
+        let text = std::env::var("TILEWRIGHT_MAX_KERNELS").ok();
+        text.and_then(|t| t.trim().parse().ok()).unwrap_or(512usize).max(1)
+    });
+    *MOST
 }
 
 impl KernelTable {
     fn find(&self, hash: u64, launch: &Launch<'_>, key: &Key) -> Option<Arc<CompiledKernel>> {
         let table = self.variants.read().unwrap_or_else(PoisonError::into_inner);
-        table.get(&hash)?.iter().find(|v| v.is(launch, key)).map(|v| v.kernel.clone())
+        let variant = table.get(&hash)?.iter().find(|v| v.is(launch, key))?;
+        let now = self.clock.load(Relaxed);
+        // Most launches find it as it is, and write nothing that other threads read.
+        if variant.used.load(Relaxed) != now {
+            variant.used.store(now, Relaxed);
+        }
+        Some(variant.kernel.clone())
     }
 
     fn insert(&self, hash: u64, variant: Variant) {
-        self.variants.write().unwrap_or_else(PoisonError::into_inner).entry(hash).or_default().push(variant);
+        variant.used.store(self.clock.fetch_add(1, Relaxed) + 1, Relaxed);
+        let mut table = self.variants.write().unwrap_or_else(PoisonError::into_inner);
+        table.entry(hash).or_default().push(variant);
+        let gone = evict(&mut table, most_variants());
+        drop(table);
+        // Unloading calls the driver: not while launches wait for the lock. What a `Prepared` holds stays loaded.
+        drop(gone);
     }
 
     fn turn(&self, hash: u64) -> Arc<Mutex<()>> {
@@ -479,6 +514,23 @@ impl KernelTable {
         let table = self.variants.read().unwrap_or_else(PoisonError::into_inner);
         table.values().flatten().filter(|v| v.id.path == path).count()
     }
+}
+
+/// Takes out the least recently used variants beyond `most`.
+fn evict(table: &mut HashMap<u64, Vec<Variant>, BuildHasherDefault<Fx>>, most: usize) -> Vec<Variant> {
+    let mut gone = Vec::new();
+    while table.values().map(Vec::len).sum::<usize>() > most {
+        let used = |v: &Variant| v.used.load(Relaxed);
+        let oldest = table.iter().flat_map(|(&hash, all)| all.iter().enumerate().map(move |(i, v)| (used(v), hash, i)));
+        let Some((_, hash, i)) = oldest.min() else { break };
+        if let Some(all) = table.get_mut(&hash) {
+            gone.push(all.swap_remove(i));
+            if all.is_empty() {
+                table.remove(&hash);
+            }
+        }
+    }
+    gone
 }
 
 /// The multiply-and-rotate hash of Firefox and rustc: a few nanoseconds for the keys here, which nobody chooses to collide.

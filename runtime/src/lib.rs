@@ -35,6 +35,7 @@ mod device;
 mod dump;
 mod element;
 mod error;
+pub mod files;
 mod graph;
 mod launch;
 mod metadata;
@@ -52,7 +53,7 @@ mod vulkan;
 
 pub use args::KernelArg;
 pub use buffer::{Buffer, Memory};
-pub use cache::store::cache_dir;
+pub use cache::store::{Pruned, cache_dir, prune_cache};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use element::Element;
 pub use error::{Error, Result};
@@ -67,6 +68,12 @@ pub use tilewright_compiler::dsl::{self, Access};
 pub use tilewright_compiler::pipeline::Options;
 pub use tilewright_dsl_macros::*;
 pub use view::{MAX_RANK, Slice, View};
+
+/// What checks from outside need of the code cache's format. No part of the public interface.
+#[doc(hidden)]
+pub mod __fuzz {
+    pub use crate::cache::entry::{reread, samples};
+}
 
 /// What the code that `#[kernel]` generates refers to. No part of the public interface.
 #[doc(hidden)]

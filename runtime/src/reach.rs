@@ -34,6 +34,38 @@ impl<'a> Launch<'a> {
         self.arguments().iter().filter_map(|(name, arg)| reach(name, arg))
     }
 
+    /// The same launch on other memory: for each argument in memory `place` gives the memory to use instead, and where in it
+    /// the first byte of [`Reach::bytes`] is. What lies apart must stay apart, at addresses that are multiples of the same
+    /// powers of two up to 256, for kernels are specialised for both.
+    ///
+    /// # Errors
+    /// [`Error::View`] if an argument does not fit in where it is placed, [`Error::DifferentDevices`], or what `place` says.
+    pub fn relocated<'b>(&self, place: impl Fn(&Reach<'_>) -> Result<(&'b Arc<Memory>, u64)>) -> Result<Launch<'b>> {
+        let mut args = Vec::with_capacity(self.arguments().len());
+        for (name, arg) in self.arguments() {
+            let Some(reach) = reach(name, arg) else {
+                if let Repr::Scalar { dtype, word } = arg.0 {
+                    args.push((*name, KernelArg(Repr::Scalar { dtype, word })));
+                }
+                continue;
+            };
+            let (to, at) = place(&reach)?;
+            same_device("the argument and its new memory", &reach.memory.device, &to.device)?;
+            to.part(at, reach.bytes.end - reach.bytes.start)?;
+            let moved = |old: u64| at + (old - reach.bytes.start);
+            let repr = match arg.0 {
+                Repr::View { mut shape, access, coarse, .. } => {
+                    (shape.base, shape.lo, shape.hi) = (moved(shape.base), moved(shape.lo), moved(shape.hi));
+                    Repr::View { memory: to, shape, access, coarse }
+                }
+                Repr::Slice { dtype, lo, hi, .. } => Repr::Slice { memory: to, dtype, lo: moved(lo), hi: moved(hi) },
+                Repr::Scalar { dtype, word } => Repr::Scalar { dtype, word },
+            };
+            args.push((*name, KernelArg(repr)));
+        }
+        Ok(self.with_arguments(args))
+    }
+
     /// The device it will run on.
     ///
     /// # Errors

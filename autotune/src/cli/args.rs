@@ -24,7 +24,9 @@ use std::time::Duration;
 
 Environment:
   TILEWRIGHT_AUTOTUNE       what launches do: off, cached-only (default), on, force
-  TILEWRIGHT_AUTOTUNE_DIR   the store; else tilewright/autotune in XDG_CACHE_HOME or ~/.cache"
+  TILEWRIGHT_AUTOTUNE_DIR   the store; else tilewright/autotune in XDG_CACHE_HOME or ~/.cache
+  TILEWRIGHT_AUTOTUNE_LIMIT most bytes of all records, such as 256M (the default)
+  TILEWRIGHT_CACHE_LIMIT    most bytes of compiled code, such as 1G (the default)"
 )]
 pub struct Options {
     /// The store's directory, instead of the one the environment names.
@@ -56,6 +58,9 @@ pub enum Command {
     Explain {
         #[command(flatten)]
         which: Which,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Compares winners and times with another store or an exported file.
     Diff {
@@ -63,8 +68,13 @@ pub enum Command {
         other: PathBuf,
     },
     /// Says which records hold for this program and this machine.
-    Verify,
-    /// Removes records that do not hold any more, and damaged files.
+    Verify {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Removes records and configurations that do not hold any more, damaged and left-over files, and compiled code that was not
+    /// used for 30 days.
     Prune {
         /// Only say what would be removed.
         #[arg(long)]
@@ -86,10 +96,23 @@ pub enum Command {
     Plot {
         #[command(flatten)]
         which: Which,
-        /// The file; the standard output if not given.
+        /// The file; the standard output if not given, or `-`.
         #[arg(short, long)]
         output: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// Is what it prints meant for programs?
+    pub fn is_for_programs(&self) -> bool {
+        match self {
+            Command::List { json } | Command::Show { json, .. } | Command::Explain { json, .. } => *json,
+            Command::Verify { json } => *json,
+            Command::Run(run) => run.json,
+            Command::Export { .. } | Command::Plot { .. } => true,
+            Command::Diff { .. } | Command::Prune { .. } | Command::Import { .. } => false,
+        }
+    }
 }
 
 /// Which records.
@@ -142,7 +165,7 @@ pub struct Run {
     pub isolate: Isolation,
     /// How long a launch of a candidate may take before it has failed: by default 20s where it can be ended (on the CPU device, in
     /// worker processes), 60s elsewhere.
-    #[arg(long, value_parser = duration)]
+    #[arg(long, value_parser = some_time)]
     pub timeout: Option<Duration>,
     /// What launches find in the device's cache: cold or warm; by default cold on GPUs.
     #[arg(long, value_parser = policy)]
@@ -164,6 +187,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| "write a time as 500ms, 20s or 2m".to_owned())?;
     Duration::try_from_secs_f64(number * factor).map_err(|e| e.to_string())
+}
+
+/// A duration in which something can happen.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("no launch ends in no time; give more, such as 20s".into()),
+        some => Ok(some),
+    }
 }
 
 fn isolation(text: &str) -> Result<Isolation, String> {
@@ -191,6 +222,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn found_t16_no_time_is_no_timeout() {
+        let parse = |timeout: &str| Options::try_parse_from(["autotune", "run", "k", "--timeout", timeout]);
+        assert!(parse("0s").unwrap_err().to_string().contains("no launch ends in no time"));
+        assert!(parse("0.0ms").is_err() && parse("1ms").is_ok());
     }
 
     #[test]

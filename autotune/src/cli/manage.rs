@@ -15,7 +15,8 @@ use crate::tunable::{Problem, Tunable, Work};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use tilewright_runtime::{DType, Device};
+use std::time::Duration;
+use tilewright_runtime::{DType, Device, files, prune_cache};
 
 pub fn list(store: &Store, json: bool, out: &mut dyn Write) -> Outcome {
     let (records, _) = store.all();
@@ -81,8 +82,14 @@ fn dtype(r: &Record) -> DType {
     r.subject.key.dtype.as_ref().and_then(|d| d.parse().ok()).unwrap_or(DType::F32)
 }
 
-pub fn explain(store: &Store, which: &Which, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
-    for (_, r) in records(store, which, err)? {
+pub fn explain(store: &Store, which: &Which, json: bool, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let all = records(store, which, err)?;
+    if json {
+        let all: Vec<_> = all.iter().map(|(_, r)| explained(r)).collect();
+        writeln!(out, "{:#}", serde_json::Value::Array(all))?;
+        return Ok(Exit::Done);
+    }
+    for (_, r) in all {
         heading(&r, out)?;
         let c = &r.conditions;
         writeln!(out, "  holds for Tilewright {}, code generation {}, driver {}", c.tilewright, c.codegen, c.driver)?;
@@ -117,7 +124,11 @@ pub fn explain(store: &Store, which: &Which, out: &mut dyn Write, err: &mut dyn 
             writeln!(out, "  {n} given up in round {round}")?;
         }
         let Some(winner) = r.winner() else {
-            writeln!(out, "  no configuration works")?;
+            let imported = r.entries.iter().filter(|e| e.imported).count();
+            match imported {
+                0 => writeln!(out, "  no configuration works")?,
+                n => writeln!(out, "  {n} configurations were imported; none was measured here yet: `run` does it")?,
+            }
             continue;
         };
         writeln!(out, "  winner: {} ({:.2} us)", winner.config, winner.median().unwrap_or(f64::NAN))?;
@@ -135,6 +146,32 @@ pub fn explain(store: &Store, which: &Which, out: &mut dyn Write, err: &mut dyn 
         }
     }
     Ok(Exit::Done)
+}
+
+/// What [`explain`] says of a record, as JSON.
+fn explained(r: &Record) -> serde_json::Value {
+    let dims = registry::find(&r.subject.kernel).ok().zip(r.entries.first());
+    let removed = dims.and_then(|(t, first)| {
+        let dims = select::dims(t, &first.problem).ok()?;
+        Some(t.space().candidates(&dims).ok()?.removed.into_iter().collect::<BTreeMap<String, usize>>())
+    });
+    let failed = r.entries.iter().filter_map(|e| match &e.outcome {
+        Result_::Failed(f) => Some(serde_json::json!({ "config": e.config, "kind": f.kind, "message": f.message })),
+        _ => None,
+    });
+    let timed = r.ranking().into_iter().filter_map(|e| match &e.outcome {
+        Result_::Measured(t) => Some(serde_json::json!({
+            "config": e.config, "median_us": t.median_us, "samples": t.samples, "finalist": t.finalist,
+            "given_up_in_round": t.eliminated_in_round, "imported": e.imported,
+        })),
+        _ => None,
+    });
+    serde_json::json!({
+        "subject": r.subject, "conditions": r.conditions, "removed_by": removed,
+        "same_code": r.entries.iter().filter(|e| matches!(e.outcome, Result_::SameAs(_))).count(),
+        "failed": failed.collect::<Vec<_>>(), "measured": timed.collect::<Vec<_>>(),
+        "winner": r.winner().map(|e| &e.config), "best_by_value": best_by_value(r),
+    })
 }
 
 /// For each parameter with a choice: the best median with each of its values.
@@ -173,7 +210,8 @@ pub fn diff(store: &Store, other: &Path, out: &mut dyn Write, err: &mut dyn Writ
             writeln!(out, "only here:  {}", name(subject))?;
             continue;
         };
-        match (a.winner(), b.winner()) {
+        // An export's times are its own, imported or not.
+        match (a.ranking().first().copied(), b.ranking().first().copied()) {
             (Some(x), Some(y)) => {
                 let ratio = y.median().unwrap_or(f64::NAN) / x.median().unwrap_or(f64::NAN);
                 let same = x.config == y.config;
@@ -199,6 +237,8 @@ pub fn diff(store: &Store, other: &Path, out: &mut dyn Write, err: &mut dyn Writ
 /// What can be said of a record in this program, on this machine.
 enum Verdict {
     Valid,
+    /// It holds, but these configurations are not in the kernel's space any more.
+    Partly(Vec<Config>),
     /// It does not hold any more.
     Stale(String),
     /// It cannot be judged here.
@@ -223,13 +263,16 @@ fn judge(r: &Record, devices: &[Device]) -> Verdict {
         Err(e) => Verdict::Unknown(e),
         Ok((plan, _)) if plan.subject != r.subject => Verdict::Stale("the kernel has changed".into()),
         Ok((plan, changed)) => {
-            let Some(winner) = r.winner() else { return Verdict::Valid };
-            if !plan.candidates.contains(&winner.config) {
-                Verdict::Stale(format!("its winner {} is not in the kernel's space any more", winner.config))
-            } else if changed(r) {
+            let gone: Vec<Config> =
+                r.entries.iter().map(|e| &e.config).filter(|c| !plan.candidates.contains(c)).cloned().collect();
+            let mut rest = r.clone();
+            rest.entries.retain(|e| plan.candidates.contains(&e.config));
+            if changed(&rest) {
                 Verdict::Stale("the code of its winner has changed".into())
-            } else {
+            } else if gone.is_empty() {
                 Verdict::Valid
+            } else {
+                Verdict::Partly(gone)
             }
         }
     }
@@ -257,31 +300,51 @@ fn devices() -> Vec<Device> {
     usable.filter_map(|d| Device::open(&d.name).ok()).collect()
 }
 
-pub fn verify(store: &Store, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn verify(store: &Store, json: bool, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let (all, aside) = store.all();
     let devices = devices();
     let mut bad = aside.len();
     for a in &aside {
         writeln!(err, "note: {a}")?;
     }
-    for (_, r) in &all {
-        let verdict = match judge(r, &devices) {
-            Verdict::Valid => "holds".to_owned(),
-            Verdict::Unknown(why) => format!("cannot be judged here: {why}"),
+    let mut told = Vec::new();
+    for (path, r) in &all {
+        let (word, text) = match judge(r, &devices) {
+            Verdict::Valid => ("holds", "holds".to_owned()),
+            Verdict::Partly(gone) => (
+                "holds",
+                format!("holds, less {} configurations that are not in the kernel's space any more", gone.len()),
+            ),
+            Verdict::Unknown(why) => ("unknown", format!("cannot be judged here: {why}")),
             Verdict::Stale(why) => {
                 bad += 1;
-                format!("STALE: {why}")
+                ("stale", format!("STALE: {why}"))
             }
         };
-        writeln!(out, "{} ({}) on {}: {verdict}", r.subject.kernel, r.subject.key, r.subject.device)?;
+        if json {
+            let why = text.as_str();
+            told.push(serde_json::json!({ "file": path, "subject": r.subject, "verdict": word, "text": why }));
+        } else {
+            writeln!(out, "{} ({}) on {}: {text}", r.subject.kernel, r.subject.key, r.subject.device)?;
+        }
     }
-    for path in store.damaged() {
-        bad += 1;
-        writeln!(out, "{}: DAMAGED, set aside", path.display())?;
+    let damaged = store.damaged();
+    bad += damaged.len();
+    if json {
+        let aside: Vec<_> = aside.iter().map(ToString::to_string).collect();
+        let json = serde_json::json!({ "records": told, "passed_over": aside, "damaged": damaged, "bad": bad });
+        writeln!(out, "{json:#}")?;
+    } else {
+        for path in damaged {
+            writeln!(out, "{}: DAMAGED, set aside", path.display())?;
+        }
+        writeln!(out, "{} records, {bad} that do not hold", all.len())?;
     }
-    writeln!(out, "{} records, {bad} that do not hold", all.len())?;
     Ok(if bad > 0 { Exit::Differs } else { Exit::Done })
 }
+
+/// Compiled code that was not used for this long is removed by `prune`.
+const UNUSED: Duration = Duration::from_secs(30 * 86_400);
 
 pub fn prune(store: &Store, dry_run: bool, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let (all, aside) = store.all();
@@ -292,12 +355,24 @@ pub fn prune(store: &Store, dry_run: bool, out: &mut dyn Write, err: &mut dyn Wr
     let verb = if dry_run { "would remove" } else { "removed" };
     let mut count = 0;
     for (_, r) in &all {
-        if let Verdict::Stale(why) = judge(r, &devices) {
-            if !dry_run {
-                store.remove(&r.subject)?;
+        let name = format!("{} ({}) on {}", r.subject.kernel, r.subject.key, r.subject.device);
+        match judge(r, &devices) {
+            Verdict::Stale(why) => {
+                if !dry_run {
+                    store.remove(r)?;
+                }
+                count += 1;
+                writeln!(out, "{verb} {name}: {why}")?;
             }
-            count += 1;
-            writeln!(out, "{verb} {} ({}) on {}: {why}", r.subject.kernel, r.subject.key, r.subject.device)?;
+            // The other configurations' times hold as before.
+            Verdict::Partly(gone) => {
+                if !dry_run {
+                    store.take_out(r, &gone)?;
+                }
+                let n = gone.len();
+                writeln!(out, "{verb} {n} configurations of {name}: they are not in the kernel's space any more")?;
+            }
+            Verdict::Valid | Verdict::Unknown(_) => {}
         }
     }
     for path in store.damaged() {
@@ -307,7 +382,24 @@ pub fn prune(store: &Store, dry_run: bool, out: &mut dyn Write, err: &mut dyn Wr
         count += 1;
         writeln!(out, "{verb} {}: damaged", path.display())?;
     }
+    if !dry_run {
+        let left = store.evict(u64::MAX);
+        if left > 0 {
+            writeln!(out, "{verb} {left} unfinished files that nobody writes any more")?;
+        }
+    }
     writeln!(out, "{verb} {count}")?;
+    if let Some(p) = prune_cache(UNUSED, dry_run) {
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        writeln!(
+            out,
+            "of {} entries of compiled code ({:.1} MB) {verb} {} ({:.1} MB): unused for 30 days, left over or over the limit",
+            p.entries,
+            mb(p.bytes),
+            p.removed,
+            mb(p.removed_bytes)
+        )?;
+    }
     Ok(Exit::Done)
 }
 
@@ -326,8 +418,10 @@ pub fn export(store: &Store, file: &Path, which: &Which, out: &mut dyn Write, er
 
 fn read_export(file: &Path) -> Result<Vec<Record>, Stop> {
     let fail = |why: String| Stop(Exit::Failed, format!("cannot read {}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| fail(e.to_string()))?;
-    let json: serde_json::Value = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    // Most bytes of an export: some thousand records.
+    const LARGEST: u64 = 1 << 30;
+    let bytes = files::read(file, LARGEST).map_err(|e| fail(e.to_string()))?;
+    let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| fail(e.to_string()))?;
     match json.get("schema").and_then(serde_json::Value::as_u64) {
         Some(n) if n == u64::from(SCHEMA) => {}
         Some(n) => return Err(fail(format!("its schema is {n}, this program's is {SCHEMA}"))),
@@ -355,6 +449,9 @@ pub fn import(store: &Store, file: &Path, out: &mut dyn Write, err: &mut dyn Wri
         }
     }
     writeln!(out, "{taken} records imported, {left} left out")?;
+    if taken > 0 {
+        writeln!(out, "what they say is used once `autotune run` has measured it here; it begins with their fastest")?;
+    }
     Ok(Exit::Done)
 }
 
@@ -370,7 +467,7 @@ pub fn plot(store: &Store, which: &Which, output: Option<&Path>, out: &mut dyn W
         return Err(Stop(Exit::Usage, message));
     }
     let svg = plot::svg(&all[0].1);
-    match output {
+    match output.filter(|path| *path != Path::new("-")) {
         Some(path) => {
             let fail = |e: std::io::Error| Stop(Exit::Failed, format!("cannot write {}: {e}", path.display()));
             std::fs::write(path, svg).map_err(fail)?;

@@ -7,6 +7,7 @@ mod progress;
 mod report;
 mod run;
 mod select;
+mod terminal;
 
 use crate::store::Store;
 use args::{Command, Options};
@@ -54,6 +55,10 @@ impl From<tilewright_runtime::Error> for Stop {
 
 impl From<std::io::Error> for Stop {
     fn from(e: std::io::Error) -> Self {
+        // Whoever read the output has seen enough.
+        if e.kind() == std::io::ErrorKind::BrokenPipe {
+            return Stop(Exit::Done, String::new());
+        }
         Stop(Exit::Failed, e.to_string())
     }
 }
@@ -61,7 +66,16 @@ impl From<std::io::Error> for Stop {
 /// The command, with this program's arguments.
 pub fn main() -> ExitCode {
     crate::worker::serve_if_asked();
-    ExitCode::from(run(std::env::args_os(), &mut std::io::stdout(), &mut std::io::stderr()) as u8)
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    ExitCode::from(run_in(std::env::args_os(), &mut out, &mut err, terminal::width()) as u8)
+}
+
+/// Are these the arguments of a command? The program's name is the first.
+///
+/// # Errors
+/// What is wrong with them, or the help that they ask for.
+pub fn check<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) -> Result<(), String> {
+    Options::try_parse_from(arguments).map(drop).map_err(|e| e.render().to_string())
 }
 
 /// The command with these arguments, the program's name first; results go to `out`, messages to `err`.
@@ -69,6 +83,16 @@ pub fn run<A: Into<OsString> + Clone>(
     arguments: impl IntoIterator<Item = A>,
     out: &mut dyn Write,
     err: &mut dyn Write,
+) -> Exit {
+    run_in(arguments, out, err, None)
+}
+
+/// The same in a terminal that has so many columns, or none.
+pub(crate) fn run_in<A: Into<OsString> + Clone>(
+    arguments: impl IntoIterator<Item = A>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    width: Option<usize>,
 ) -> Exit {
     let options = match Options::try_parse_from(arguments) {
         Ok(options) => options,
@@ -79,14 +103,24 @@ pub fn run<A: Into<OsString> + Clone>(
             return if e.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
+    // What programs read is not broken.
+    let folded = width.filter(|_| !options.command.is_for_programs());
+    let (mut plain, mut notes) = (terminal::Plain::new(out, folded), terminal::Plain::new(err, None));
+    let exit = carry_out(&options, &mut plain, &mut notes);
+    // A closed stream leaves nobody to tell.
+    let _ = (plain.finish(), notes.finish());
+    exit
+}
+
+fn carry_out(options: &Options, out: &mut dyn Write, err: &mut dyn Write) -> Exit {
     let store = options.store.clone().map_or_else(Store::from_env, Store::at);
     let result = match &options.command {
         Command::List { json } => manage::list(&store, *json, out),
         Command::Run(args) => run::run(args, &store, out, err),
         Command::Show { which, json } => manage::show(&store, which, *json, out, err),
-        Command::Explain { which } => manage::explain(&store, which, out, err),
+        Command::Explain { which, json } => manage::explain(&store, which, *json, out, err),
         Command::Diff { other } => manage::diff(&store, other, out, err),
-        Command::Verify => manage::verify(&store, out, err),
+        Command::Verify { json } => manage::verify(&store, *json, out, err),
         Command::Prune { dry_run } => manage::prune(&store, *dry_run, out, err),
         Command::Export { file, which } => manage::export(&store, file, which, out, err),
         Command::Import { file } => manage::import(&store, file, out, err),
@@ -94,6 +128,7 @@ pub fn run<A: Into<OsString> + Clone>(
     };
     match result {
         Ok(exit) => exit,
+        Err(Stop(exit, message)) if message.is_empty() => exit,
         Err(Stop(exit, message)) => {
             let _ = writeln!(err, "error: {message}");
             exit

@@ -43,6 +43,9 @@ pub fn print(
         add(s.left_out, if s.lost { "not tried: the device was lost" } else { "not tried: the time was up" });
         writeln!(out, "  {}{}", parts.join(", "), if s.interrupted { "; interrupted" } else { "" })?;
     }
+    if s.too_short {
+        writeln!(out, "  the time was up before the reference configuration had run; give more with --budget")?;
+    }
     if let Some(failure) = &s.hopeless {
         writeln!(out, "  no configuration works; the reference: {}", failure.message)?;
     }
@@ -68,8 +71,11 @@ pub fn table(record: &Record, work: Work, default: Option<&crate::Config>, out: 
     for (i, e) in ranking.iter().take(LINES).enumerate() {
         let Outcome::Measured(t) = &e.outcome else { continue };
         let mut notes = Vec::new();
-        if i == 0 {
+        if record.winner() == Some(e) {
             notes.push("winner".to_owned());
+        }
+        if e.imported {
+            notes.push("imported, not measured here".to_owned());
         }
         if default == Some(&e.config) {
             let best = ranking[0].median().unwrap_or(f64::NAN);

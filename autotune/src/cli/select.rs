@@ -26,7 +26,9 @@ pub fn dims(tunable: &Tunable, text: &str) -> Result<Dims, String> {
         if !(1..=i64::from(i32::MAX)).contains(&size) {
             return Err(format!("the size {name}={size} is not from 1 to {}", i32::MAX));
         }
-        values[i] = Some(size);
+        if values[i].replace(size).is_some() {
+            return Err(format!("the size {} is given twice in `{text}`", name.trim()));
+        }
     }
     let missing: Vec<_> = names.iter().zip(&values).filter(|(_, v)| v.is_none()).map(|(n, _)| *n).collect();
     if !missing.is_empty() {

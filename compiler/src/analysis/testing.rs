@@ -12,6 +12,13 @@ use crate::tile::{
 };
 use std::collections::BTreeMap;
 
+/// The seeds of a random test: `count` from `first` on, unless `TILEWRIGHT_FUZZ_FROM` and `TILEWRIGHT_FUZZ_SEEDS` name others.
+pub(crate) fn seeds(first: u64, count: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = number("TILEWRIGHT_FUZZ_FROM").unwrap_or(first);
+    first..first.saturating_add(number("TILEWRIGHT_FUZZ_SEEDS").unwrap_or(count))
+}
+
 /// A small deterministic source of random numbers (xorshift64*).
 pub(crate) struct Rng(u64);
 

@@ -27,12 +27,15 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use tilewright_compiler::error::Loc;
-use tilewright_runtime::Device;
+use tilewright_runtime::{Device, files};
 
 const MAGIC: [u8; 8] = *b"TWGRAPH\x1a";
 /// The number of this format, and of what the entries mean.
 const SCHEMA: u32 = 1;
 const HEADER: usize = 8 + 4 + 32 + 32;
+
+/// Most bytes of an entry: a graph of a hundred thousand nodes has some ten megabytes.
+const LARGEST: u64 = 256 << 20;
 
 /// Captured nodes from which on an entry is worth its file.
 const LEAST_NODES: usize = 64;
@@ -108,8 +111,10 @@ impl GraphCache {
 
     /// The simplified graph, without what varies, and its plan. Whatever goes wrong, the answer is that there is none.
     pub fn load(&self) -> Option<(Graph, Plan)> {
-        let found = self.parse(&std::fs::read(&self.path).ok()?);
-        if found.is_none() {
+        let found = self.parse(&files::read(&self.path, LARGEST).ok()?);
+        if found.is_some() {
+            files::touch(&self.path);
+        } else {
             // If it cannot be removed, the next write replaces it.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -174,7 +179,8 @@ impl GraphCache {
         serde_json::to_writer(&mut payload, &RestRef { plan, locs }).ok()?;
         let mut file = self.header(&payload);
         file.extend(payload);
-        std::fs::create_dir_all(self.path.parent()?).ok()?;
+        let folder = self.path.parent()?;
+        files::make_subfolder(folder.parent()?, folder).ok()?;
         write_file(&self.path, &file).ok()
     }
 }

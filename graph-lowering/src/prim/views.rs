@@ -177,8 +177,9 @@ impl Primitive for Slice {
         "slice".into()
     }
     fn attributes(&self) -> String {
-        let one = |i: usize| format!("{}:{}:{}", self.start[i], self.limit[i], self.step[i]);
-        (0..self.start.len()).map(one).collect::<Vec<_>>().join(", ")
+        // Also of one that is not valid, as its message shows it: the lists may be of three lengths.
+        let one = |((start, limit), step): ((&usize, &usize), &usize)| format!("{start}:{limit}:{step}");
+        self.start.iter().zip(&self.limit).zip(&self.step).map(one).collect::<Vec<_>>().join(", ")
     }
     fn class(&self) -> Class {
         Class::View

@@ -150,8 +150,7 @@ fn inputs(seed: u64) -> (Tensor, Tensor) {
 
 #[test]
 fn three_hundred_random_graphs_agree() {
-    let first: u64 = std::env::var("TILEWRIGHT_FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
-    for seed in first..first + count() {
+    for seed in seeds(1) {
         let x = inputs(seed);
         let f = |x: &(Tensor, Tensor)| program(seed, x);
         let expected = f(&x);
@@ -169,6 +168,12 @@ fn three_hundred_random_graphs_agree() {
     }
 }
 
+/// The seeds of a test that runs one in `part` of them: from `TILEWRIGHT_FUZZ_SEED` on, `TILEWRIGHT_FUZZ_COUNT` in all.
+fn seeds(part: u64) -> std::ops::Range<u64> {
+    let first: u64 = std::env::var("TILEWRIGHT_FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    first..first.saturating_add(count() / part)
+}
+
 fn count() -> u64 {
     std::env::var("TILEWRIGHT_FUZZ_COUNT").ok().and_then(|s| s.parse().ok()).unwrap_or(300)
 }
@@ -179,7 +184,7 @@ fn ways() -> [(&'static str, Options); 2] {
 
 #[test]
 fn random_functions_of_integers_agree_exactly() {
-    for seed in 0..count() / 3 {
+    for seed in seeds(3) {
         let (a, b) = inputs(seed);
         let x = ((a * 1000.0).cast(DType::I32), (b * 20.0).cast(DType::I32));
         let f = |x: &(Tensor, Tensor)| integer_program(seed, x);
@@ -197,7 +202,7 @@ fn random_functions_of_integers_agree_exactly() {
 
 #[test]
 fn gradients_of_random_functions_agree() {
-    for seed in 0..count() / 3 {
+    for seed in seeds(3) {
         let x = inputs(seed);
         let f = |x: &(Tensor, Tensor)| {
             let loss = |x: &(Tensor, Tensor)| {
@@ -235,7 +240,7 @@ fn sizes(seed: u64) -> Vec<(Tensor, Tensor)> {
 
 #[test]
 fn random_graphs_agree_at_other_sizes() {
-    for seed in 0..count() / 2 {
+    for seed in seeds(2) {
         for dynamic in [Dynamic::Auto, Dynamic::Always] {
             let f = |x: &(Tensor, Tensor)| program(seed, x);
             let compiled = compile(f, Options::new().device("cpu").dynamic(dynamic)).unwrap();
@@ -253,7 +258,7 @@ fn random_graphs_agree_at_other_sizes() {
 
 #[test]
 fn random_functions_of_integers_agree_at_other_sizes() {
-    for seed in 0..count() / 4 {
+    for seed in seeds(4) {
         for dynamic in [Dynamic::Auto, Dynamic::Always] {
             let f = |x: &(Tensor, Tensor)| integer_program(seed, x);
             let compiled = compile(f, Options::new().device("cpu").dynamic(dynamic)).unwrap();
@@ -273,7 +278,7 @@ fn random_functions_of_integers_agree_at_other_sizes() {
 #[test]
 fn random_graphs_agree_on_other_devices() {
     for device in crate::common::other_devices() {
-        for seed in 0..count() / 25 {
+        for seed in seeds(25) {
             let x = inputs(seed);
             let f = |x: &(Tensor, Tensor)| program(seed, x);
             let compiled = compile(f, Options::new().device(&device)).unwrap();

@@ -123,6 +123,28 @@ impl Entry {
     }
 }
 
+/// Entries as they are on disk, for checks from outside of what reads them.
+pub fn samples() -> Vec<Vec<u8>> {
+    let codes = [
+        Code::Ptx(".version 8.0".into()),
+        Code::OpenClC("__kernel void k() {}".into()),
+        Code::SpirV(vec![0x0723_0203, 1, u32::MAX]),
+    ];
+    let params: Vec<_> = TYPES.iter().map(|&(ty, name)| AbiParam { name: format!("p_{name}"), ty }).collect();
+    let entry = |code| {
+        let params = params.clone();
+        let compiled = Compiled { entry: "k".into(), threads: 128, shared_bytes: 4096, params, code };
+        Entry { compiled, binary: Some(vec![1, 2, 3]), resources: Resources::default() }
+    };
+    codes.into_iter().map(|code| entry(code).to_bytes(&CacheKey([7; 32]))).collect()
+}
+
+/// An entry read, whatever key it says it is of, and written again; `None` if it is refused.
+pub fn reread(file: &[u8]) -> Option<Vec<u8>> {
+    let key = CacheKey(file.get(12..44)?.try_into().ok()?);
+    Some(Entry::from_bytes(file, &key)?.to_bytes(&key))
+}
+
 /// Takes a length and as many bytes off the front.
 fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, tail) = rest.split_first_chunk::<8>()?;

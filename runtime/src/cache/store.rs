@@ -2,9 +2,13 @@
 
 use super::entry::Entry;
 use super::key::CacheKey;
+use crate::files;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// A directory of entries, shared by several processes.
 #[derive(Clone, Debug)]
@@ -21,26 +25,92 @@ pub(crate) enum Lookup {
     Corrupt,
 }
 
-/// The directory that compiled things are cached in, by the environment; `None` if caches on disk are turned off. It need not
+/// Most bytes of one entry: the largest kernels' code has some megabytes.
+const LARGEST: u64 = 256 << 20;
+/// Most bytes of all entries unless `TILEWRIGHT_CACHE_LIMIT` says otherwise.
+const LIMIT: u64 = 1 << 30;
+/// After so many bytes written by this process the directory's size is looked at again.
+const LOOK: u64 = 64 << 20;
+/// The names of what is kept: compiled kernels, and graphs in a folder of their own.
+const EXTENSIONS: &[&str] = &["twcode", "twgraph"];
+
+/// The directory that compiled things are cached in, by the environment; `None` if caches on disk are turned off, or if the
+/// directory is not this user's alone and nobody named it (which is told once, on the standard error). It need not
 /// exist. Beside compiled kernels others may keep entries in folders of their own.
 ///
 /// `TILEWRIGHT_CACHE=off` turns it off. The directory is `TILEWRIGHT_CACHE_DIR`, else `tilewright` in `XDG_CACHE_HOME`, else
-/// `~/.cache/tilewright`, else `tilewright-cache` in the directory for temporary files.
+/// `~/.cache/tilewright`, else `tilewright-cache-` and the user's number in the directory for temporary files.
 pub fn cache_dir() -> Option<PathBuf> {
-    choose(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
+    let (dir, named) = choose(|name| std::env::var_os(name).filter(|v| !v.is_empty()))?;
+    // Code from there is run. Who names a folder knows with whom it is shared.
+    if !named && let Err(e) = files::check_owner(&dir) {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| eprintln!("tilewright: compiled code is not cached: {e} (TILEWRIGHT_CACHE_DIR)"));
+        return None;
+    }
+    Some(dir)
 }
 
-fn choose(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// The directory, and whether it was named.
+fn choose(var: impl Fn(&str) -> Option<OsString>) -> Option<(PathBuf, bool)> {
     if var("TILEWRIGHT_CACHE").is_some_and(|v| matches!(v.to_str(), Some("off" | "0" | "false" | "no"))) {
         return None;
     }
-    let dir = var("TILEWRIGHT_CACHE_DIR")
-        .map(PathBuf::from)
-        // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
-        .or_else(|| var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright")))
+    if let Some(dir) = var("TILEWRIGHT_CACHE_DIR") {
+        return Some((dir.into(), true));
+    }
+    // A relative XDG directory is to be ignored: XDG Base Directory Specification, "Environment variables".
+    let xdg = var("XDG_CACHE_HOME").map(PathBuf::from).filter(|d| d.is_absolute()).map(|d| d.join("tilewright"));
+    let dir = xdg
         .or_else(|| var("HOME").map(|home| PathBuf::from(home).join(".cache/tilewright")))
-        .unwrap_or_else(|| std::env::temp_dir().join("tilewright-cache"));
-    Some(dir)
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("tilewright-cache-{}", files::user())));
+    Some((dir, false))
+}
+
+fn limit() -> u64 {
+    let text = std::env::var("TILEWRIGHT_CACHE_LIMIT").ok();
+    text.and_then(|t| files::bytes_of(&t)).unwrap_or(LIMIT)
+}
+
+/// What there is in the cache of compiled things, and what was removed of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pruned {
+    /// Entries before.
+    pub entries: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files removed, those among them that a process left unfinished.
+    pub removed: usize,
+    /// Their bytes.
+    pub removed_bytes: u64,
+}
+
+/// Removes from the cache of compiled things what was not used for this long, what is left over of processes that died,
+/// and the least recently used of what is over the limit (`TILEWRIGHT_CACHE_LIMIT`, 1 GiB by default). With `dry_run` it only
+/// counts. `None` if there is no cache.
+pub fn prune_cache(unused: Duration, dry_run: bool) -> Option<Pruned> {
+    Some(prune(&cache_dir()?, unused, limit(), dry_run))
+}
+
+fn prune(dir: &Path, unused: Duration, limit: u64, dry_run: bool) -> Pruned {
+    let (kept, abandoned) = files::list(dir, EXTENSIONS, 2);
+    let mut left: u64 = kept.iter().map(|k| k.bytes).sum();
+    let mut pruned = Pruned { entries: kept.len(), bytes: left, ..Pruned::default() };
+    let old = |k: &files::Kept| k.used.elapsed().is_ok_and(|age| age > unused);
+    let mut remove = |file: &files::Kept| {
+        if dry_run || std::fs::remove_file(&file.path).is_ok() {
+            pruned.removed += 1;
+            pruned.removed_bytes += file.bytes;
+        }
+    };
+    abandoned.iter().for_each(&mut remove);
+    for file in &kept {
+        if old(file) || left > limit {
+            left -= file.bytes;
+            remove(file);
+        }
+    }
+    pruned
 }
 
 impl Store {
@@ -64,13 +134,19 @@ impl Store {
     /// Reads an entry. Whatever goes wrong, the answer is that there is none.
     pub fn load(&self, key: &CacheKey) -> Lookup {
         let path = self.path(key);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match files::read(&path, LARGEST) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Lookup::Absent,
+            // Another user's may not be for us to read.
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+                return Lookup::Absent;
+            }
             Err(_) => return Lookup::Corrupt,
         };
         match Entry::from_bytes(&bytes, key) {
-            Some(entry) => Lookup::Found(entry),
+            Some(entry) => {
+                files::touch(&path);
+                Lookup::Found(entry)
+            }
             None => {
                 // If it cannot be removed, the next write replaces it; if that fails too, every look finds it corrupt.
                 let _ = std::fs::remove_file(&path);
@@ -86,11 +162,23 @@ impl Store {
     pub fn save(&self, key: &CacheKey, entry: &Entry) -> io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().expect("an entry's path has a folder");
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
-        file.write_all(&entry.to_bytes(key))?;
+        files::make_subfolder(&self.dir, folder)?;
+        let bytes = entry.to_bytes(key);
+        let mut file = tempfile::Builder::new().prefix(files::UNFINISHED).tempfile_in(folder)?;
+        file.write_all(&bytes)?;
+        files::share_like_folder(file.as_file(), folder)?;
         file.persist(&path).map_err(|e| e.error)?;
+        self.keep_small(bytes.len() as u64);
         Ok(())
+    }
+
+    /// Looks at the directory's size with the first entry that this process writes, and then once in a while.
+    fn keep_small(&self, written: u64) {
+        static SINCE: AtomicU64 = AtomicU64::new(LOOK);
+        if SINCE.fetch_add(written, Relaxed) >= LOOK {
+            SINCE.store(0, Relaxed);
+            files::evict(&self.dir, EXTENSIONS, 2, limit());
+        }
     }
 
     /// Removes an entry that turned out to be of no use.
@@ -115,10 +203,59 @@ mod tests {
     fn the_environment_chooses_the_directory() {
         let of = |vars: &[(&str, &str)]| choose(|n| vars.iter().find(|(k, _)| *k == n).map(|(_, v)| OsString::from(v)));
         assert_eq!(of(&[("TILEWRIGHT_CACHE", "off"), ("HOME", "/h")]), None);
-        assert_eq!(of(&[("TILEWRIGHT_CACHE_DIR", "/a"), ("HOME", "/h")]), Some("/a".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/tilewright".into()));
-        assert_eq!(of(&[("XDG_CACHE_HOME", "x"), ("HOME", "/h")]), Some("/h/.cache/tilewright".into()));
-        assert_eq!(of(&[]), Some(std::env::temp_dir().join("tilewright-cache")));
+        assert_eq!(of(&[("TILEWRIGHT_CACHE_DIR", "/a"), ("HOME", "/h")]), Some(("/a".into(), true)));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some(("/x/tilewright".into(), false)));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "x"), ("HOME", "/h")]), Some(("/h/.cache/tilewright".into(), false)));
+        // In a place that all share each user has a name of his own.
+        let shared = std::env::temp_dir().join(format!("tilewright-cache-{}", files::user()));
+        assert_eq!(of(&[]), Some((shared, false)));
+    }
+
+    #[test]
+    fn found_t15_the_cache_is_pruned_to_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::at(dir.path());
+        for i in 0..8 {
+            store.save(&CacheKey([i; 32]), &entry()).unwrap();
+        }
+        let size = entry().to_bytes(&CacheKey([0; 32])).len() as u64;
+        let month = Duration::from_secs(30 * 86_400);
+        let dry = prune(dir.path(), month, 3 * size, true);
+        assert_eq!(dry, Pruned { entries: 8, bytes: 8 * size, removed: 5, removed_bytes: 5 * size });
+        assert_eq!(prune(dir.path(), month, 3 * size, false), dry);
+        assert_eq!(prune(dir.path(), month, 3 * size, false).removed, 0);
+        assert_eq!(prune(dir.path(), Duration::ZERO, u64::MAX, false).removed, 3);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn found_t4_a_shared_cache_is_readable_by_its_group() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        let store = Store::at(dir.path().join("private"));
+        store.save(&CacheKey([1; 32]), &entry()).unwrap();
+        let path = store.path(&CacheKey([1; 32]));
+        assert_eq!((mode(&store.dir), mode(path.parent().unwrap()), mode(&path)), (0o700, 0o700, 0o600));
+        let shared = Store::at(dir.path().join("shared"));
+        std::fs::create_dir(&shared.dir).unwrap();
+        std::fs::set_permissions(&shared.dir, std::fs::Permissions::from_mode(0o770)).unwrap();
+        shared.save(&CacheKey([1; 32]), &entry()).unwrap();
+        let path = shared.path(&CacheKey([1; 32]));
+        assert_eq!((mode(path.parent().unwrap()), mode(&path)), (0o770, 0o660));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn found_t10_a_pipe_in_an_entrys_place_is_no_entry() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, key) = (Store::at(dir.path()), CacheKey([1; 32]));
+        store.save(&key, &entry()).unwrap();
+        std::fs::remove_file(store.path(&key)).unwrap();
+        assert!(Command::new("mkfifo").arg(store.path(&key)).status().unwrap().success());
+        assert!(matches!(store.load(&key), Lookup::Corrupt));
+        store.save(&key, &entry()).unwrap();
+        assert!(matches!(store.load(&key), Lookup::Found(_)));
     }
 
     #[test]

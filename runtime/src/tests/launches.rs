@@ -1,9 +1,11 @@
 //! What a launch checks, packs and specialises.
 
 use super::fake;
-use super::scale_kernel;
+use super::{id, on_every_device, scale_kernel};
 use crate::{Access, Device, Error, KernelArg, Launch, Options, View};
+
 use std::time::{Duration, Instant};
+use tilewright_compiler::dsl::KernelDef;
 
 fn scale<'a>(x: View<'a, f32, 1>, y: View<'a, f32, 1>, s: f32) -> Launch<'a> {
     Launch::new(
@@ -218,7 +220,7 @@ fn launch_cost() {
 
 #[test]
 fn a_launch_that_ends_in_time_is_like_any_other() {
-    super::on_every_device(|dev| {
+    on_every_device(|dev| {
         let (x, y) = (dev.buffer_from(&[3.0f32; 1000]).unwrap(), dev.zeros::<f32>(1000).unwrap());
         let launch = scale(x.view([1000]).unwrap(), y.view([1000]).unwrap(), 2.0).grid([4]).prepare().unwrap();
         launch.launch_within(Duration::from_secs(60)).unwrap();
@@ -246,4 +248,54 @@ fn a_device_that_a_launch_keeps_busy_for_ever_is_given_up() {
     lost(dev.alloc::<f32>(1).unwrap_err());
     lost(dev.default_stream().record().unwrap_err());
     drop((launch, x, y, dev));
+}
+
+/// A thousand specialisations do not stay: those launched last do.
+#[test]
+fn found_t15_variants_are_limited() {
+    let dev = Device::open("cpu").unwrap();
+    let (x, y) = (dev.buffer_from(&[3.0f32; 4]).unwrap(), dev.zeros::<f32>(4).unwrap());
+    let launch = |path: &'static str| {
+        let scale = scale_kernel();
+        let def = KernelDef::new("scale", id(path), move |spec| scale.build(spec));
+        let args = vec![
+            ("x", KernelArg::from_view(x.view([4]).unwrap(), Access::In)),
+            ("y", KernelArg::from_view(y.view([4]).unwrap(), Access::Out)),
+            ("scale", KernelArg::from_scalar(2.0f32)),
+        ];
+        Launch::new(def, args).grid([1])
+    };
+    let paths: Vec<&'static str> = (0..1000).map(|i| &*format!("tests::many::{i}").leak()).collect();
+    for path in &paths {
+        launch(path).launch().unwrap();
+        // The first one stays in use.
+        launch(paths[0]).launch().unwrap();
+    }
+    let stay = paths.iter().filter(|p| dev.variants_of(p) > 0).count();
+    assert!((400..=512).contains(&stay), "{stay} of 1000 stay");
+    assert!(dev.variants_of(paths[0]) == 1 && dev.variants_of(paths[999]) == 1 && dev.variants_of(paths[1]) == 0);
+    launch(paths[1]).launch().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [6.0; 4]);
+}
+
+/// A launch moved to other memory does there what it would have done.
+#[test]
+fn launches_are_moved_to_other_memory() {
+    on_every_device(|dev| {
+        let (x, y) = (dev.buffer_from(&[3.0f32; 8]).unwrap(), dev.zeros::<f32>(8).unwrap());
+        let args = vec![
+            ("x", KernelArg::from_view(x.view_strided(7, [4], [-2]).unwrap(), Access::In)),
+            ("y", KernelArg::from_view(y.view_strided(2, [4], [1]).unwrap(), Access::Out)),
+            ("scale", KernelArg::from_scalar(2.0f32)),
+        ];
+        let launch = Launch::new(scale_kernel(), args).grid([1]);
+        let (other_x, other_y) = (dev.buffer_from(&[5.0f32; 300]).unwrap(), dev.zeros::<f32>(300).unwrap());
+        let place = |r: &crate::Reach<'_>| Ok((if r.name == "x" { other_x.memory() } else { other_y.memory() }, 256));
+        launch.relocated(place).unwrap().launch().unwrap();
+        assert_eq!(y.to_vec().unwrap(), [0.0; 8]);
+        let got = other_y.to_vec().unwrap();
+        assert!(got.iter().enumerate().all(|(i, &v)| v == if (64..68).contains(&i) { 10.0 } else { 0.0 }), "{got:?}");
+        let small = dev.zeros::<f32>(3).unwrap();
+        assert!(launch.relocated(|_| Ok((small.memory(), 0))).is_err());
+    });
 }

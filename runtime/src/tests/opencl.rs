@@ -28,12 +28,22 @@ void scale(__global uchar *x, ulong x_offset, __global uchar *y, ulong y_offset,
 
 fn devices() -> Vec<Device> {
     let all = Device::list();
-    let found: Vec<_> =
-        all.iter().filter(|d| d.kind == DeviceKind::OpenCl).map(|d| Device::open(&d.name).unwrap()).collect();
+    // One that is listed may be of no use: its number says nothing.
+    let usable = all.iter().filter(|d| d.kind == DeviceKind::OpenCl && d.unusable.is_none());
+    let found: Vec<_> = usable.map(|d| Device::open(&d.name).unwrap()).collect();
     if found.is_empty() {
-        eprintln!("skipped: no OpenCL device");
+        eprintln!("skipped: no usable OpenCL device");
     }
     found
+}
+
+/// Every device that a test opens by itself is one that can be used.
+#[test]
+fn found_b1_only_usable_devices_are_opened() {
+    let listed = Device::list();
+    for dev in devices() {
+        assert!(listed.iter().any(|d| d.name == dev.name() && d.unusable.is_none()), "{dev}");
+    }
 }
 
 #[test]

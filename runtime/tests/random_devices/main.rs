@@ -201,7 +201,7 @@ fn random_kernels_agree() {
                 break;
             }
         }
-        println!("{info}: {ran} kernels, {skipped} skipped");
+        println!("{info}: {ran} runs, {skipped} skipped");
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -1,0 +1,112 @@
+//! Generators that are tests of other crates: run as child processes that take their seeds from the environment.
+
+use crate::report::Report;
+use std::io::{self, Read};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Tests that run seeds.
+pub struct Tests {
+    /// The package.
+    pub package: &'static str,
+    /// Which binary of it, as arguments of `cargo test`.
+    pub binary: &'static [&'static str],
+    /// Which tests of that.
+    pub filter: &'static str,
+    /// The variable with the first seed.
+    pub from: &'static str,
+    /// The variable with the number of seeds.
+    pub count: &'static str,
+    /// How many seeds a first slice has: some seconds of work.
+    pub first: u64,
+}
+
+/// How much longer than asked for a slice may take before it counts as hanging.
+const GRACE: Duration = Duration::from_secs(300);
+
+fn cargo(tests: &Tests) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--release", "--quiet", "--package", tests.package]).args(tests.binary);
+    command
+}
+
+/// Builds the tests.
+///
+/// # Errors
+/// If they do not build.
+pub fn build(tests: &Tests) -> io::Result<()> {
+    let status = cargo(tests).arg("--no-run").status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{} does not build", tests.package))) }
+}
+
+/// Runs `count` seeds from `seed` on; what takes much longer than `time` is ended, and a fault.
+///
+/// # Errors
+/// If the process cannot be started.
+pub fn run(tests: &Tests, seed: u64, count: u64, time: Duration) -> io::Result<Report> {
+    let mut command = cargo(tests);
+    command.arg("--").arg(tests.filter).arg("--nocapture");
+    command.env(tests.from, seed.to_string()).env(tests.count, count.to_string());
+    // The test binary is a child of cargo's: both are ended by ending their group.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (out, err) = (read(child.stdout.take()), read(child.stderr.take()));
+    let until = Instant::now() + time + GRACE;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if Instant::now() > until {
+            end(&mut child)?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+    let mut report = Report { programs: count, ..Report::default() };
+    report.notes = out.lines().filter(|l| l.contains(" runs, ")).map(|l| l.trim().to_owned()).collect();
+    let again = format!("{}={seed} {}={count} cargo test --release -p {}", tests.from, tests.count, tests.package);
+    let fault = match status {
+        Some(status) if status.success() && ran_something(&out) => return Ok(report),
+        Some(status) if status.success() => "no test has this name any more".to_owned(),
+        Some(status) => format!("{status}\n{}", tail(&format!("{out}\n{err}"), 60)),
+        None => format!("it did not end within {} s", (time + GRACE).as_secs()),
+    };
+    report.faults.push(format!("{fault}\n    again: {again} {} -- {}", tests.binary.join(" "), tests.filter));
+    Ok(report)
+}
+
+/// Does the output of a test run say that a test passed?
+fn ran_something(out: &str) -> bool {
+    out.lines().any(|l| l.starts_with("test result: ok.") && !l.contains(" 0 passed"))
+}
+
+#[cfg(unix)]
+fn end(child: &mut std::process::Child) -> io::Result<()> {
+    // The group has the child's number, as it was started.
+    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    child.wait().map(drop)
+}
+
+#[cfg(not(unix))]
+fn end(child: &mut std::process::Child) -> io::Result<()> {
+    child.kill()?;
+    child.wait().map(drop)
+}
+
+fn read(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut stream) = stream {
+            // What could be read is told.
+            let _ = stream.read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<_> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
