@@ -4,6 +4,7 @@
 extern crate tilewright_runtime as tilewright;
 
 mod attention;
+mod attention_edges;
 mod cache;
 mod capture;
 mod common;
