@@ -13,6 +13,7 @@ mod fuzz;
 mod generated;
 mod golden;
 mod gradients;
+mod growth;
 mod kernels;
 mod model;
 mod modes;
