@@ -33,7 +33,7 @@ fn rewrite(graph: &Graph, needs: &dyn Fn(&Node) -> bool) -> Result<Graph> {
         return Ok(graph.clone());
     }
     let types: Vec<_> = graph.inputs.iter().map(|&i| graph.ty(i).clone()).collect();
-    let ((), captured) = trace::capture(&types, Loc::UNKNOWN, |args| {
+    let ((), captured) = trace::capture(&types, &[], Loc::UNKNOWN, |args| {
         let values = replay(graph, args, &|node, operands| {
             if needs(node) { node.op.primitive().decompose(operands) } else { None }
         });

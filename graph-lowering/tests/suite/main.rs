@@ -14,6 +14,7 @@ mod generated;
 mod golden;
 mod gradients;
 mod growth;
+mod host_values;
 mod kernels;
 mod model;
 mod modes;
