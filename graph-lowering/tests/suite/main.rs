@@ -10,6 +10,7 @@ mod capture;
 mod common;
 mod dynamic;
 mod fuzz;
+mod fuzz_special;
 mod generated;
 mod golden;
 mod gradients;
