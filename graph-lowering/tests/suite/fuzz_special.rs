@@ -120,7 +120,7 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
         17 if r > 0 && x.dims()[axis] < 9 => Tensor::cat(&[&x, &x], axis),
         18 if r < 3 => x.unsqueeze(0).broadcast_to(&[&[extent(c)], &x.dims()[..]].concat()),
         19 if r > 0 && x.dims()[0] > 0 => x.gather_rows(&Tensor::vector(&[0i32, -1, 0])),
-        _ => x.ne_(&x).or(&x.gt(0i64)),
+        _ => x.ne_(&x).or(x.gt(0i64)),
     }
 }
 
@@ -199,7 +199,7 @@ fn gradients(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
                 2 => y.neg(),
                 3 => &y * 0.5,
                 4 => y.maximum(0.25),
-                5 => y.gt(0.0).where_(&y, &y.neg()),
+                5 => y.gt(0.0).where_(&y, y.neg()),
                 6 => y.transpose(),
                 _ => y.clamp(-2.0, 3.0),
             };
