@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Node};
 use crate::prim::Op;
 use crate::tensor::{Structure, Tensor, trace};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::error::Loc;
@@ -49,14 +50,12 @@ fn vjp_at<X: Structure, Y: Structure>(f: impl FnOnce(&X) -> Y, x: &X, loc: Loc) 
         t.check()?;
     }
     let types: Vec<_> = inputs.iter().map(|t| t.ty().clone()).collect();
-    let (template, captured) = trace::capture(&types, loc, |args| {
+    let (template, captured) = trace::capture(&types, &inputs, loc, |args| {
         let y = f(&x.rebuild(&mut args.iter().cloned()));
         let outputs = y.tensors();
         (y, outputs)
     })?;
-    if let Some(loc) = captured.read_back {
-        return Err(Error::ReadBack { loc });
-    }
+    // Values that `f` read back are those of `x`, so that its way is the one to go back.
     let graph = captured.graph;
     let mut args = inputs.clone();
     args.extend(captured.captured);
@@ -86,10 +85,10 @@ pub(crate) fn replay(
     instead: &dyn Fn(&Node, &[Tensor]) -> Option<Tensor>,
 ) -> Vec<Tensor> {
     let mut values: Vec<Tensor> = Vec::with_capacity(graph.nodes.len());
+    let of_inputs: HashMap<_, _> = graph.inputs.iter().copied().zip(args).collect();
     for (id, node) in graph.nodes.iter() {
         let value = if node.op == Op::Input {
-            let at = graph.inputs.iter().position(|&i| i == id).and_then(|i| args.get(i)).cloned();
-            at.unwrap_or_else(|| {
+            of_inputs.get(&id).map(|&t| t.clone()).unwrap_or_else(|| {
                 let error = Error::Internal(format!("input {id} has no argument"));
                 crate::tensor::failed(Arc::new(error), node.ty.clone())
             })

@@ -27,6 +27,14 @@ pub enum Error {
         /// The place of the read-back.
         loc: Loc,
     },
+    /// A compiled function was found to use other tensors or numbers of its own than those it was captured with, some calls ago at most.
+    #[error(
+        "the function compiled at {loc} uses other tensors or numbers of its own than when it was captured, and may have done so for some calls, which then used the old ones\n  help: give what changes as an argument, or set the option `check_captures` to `always`; from now on this function is captured at every call"
+    )]
+    CapturesChanged {
+        /// The place of `compile`.
+        loc: Loc,
+    },
     /// An option or backend that does not exist, or a value it cannot take.
     #[error("{0}")]
     Options(String),

@@ -38,7 +38,9 @@ pub mod tensor;
 pub mod weights;
 
 pub use autodiff::{grad, value_and_grad, vjp};
-pub use compile::{Compiled, Dynamic, Explanation, Loaded, Mode, Options, Pullback, compile, disable, list_backends};
+pub use compile::{
+    CheckCaptures, Compiled, Dynamic, Explanation, Loaded, Mode, Options, Pullback, compile, disable, list_backends,
+};
 pub use error::{Error, Result};
 pub use literal::{Literal, Number};
 pub use tensor::{Reduction, Structure, Tensor};

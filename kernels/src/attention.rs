@@ -22,7 +22,33 @@ pub struct AttentionTiles {
     pub scale: f32,
 }
 
+/// Are scores that are multiplied by this number in the same order as before? Then they are compared first, so that multiplying
+/// cannot overflow: what it is done to are differences of scores, none of which is above 0.
+pub fn keeps_order(scale: f64) -> bool {
+    let scale = scale as f32 * LOG2_E;
+    scale > 0.0 && scale.is_finite()
+}
+
+/// How products of queries and keys become powers of two.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Scaling {
+    /// What products are multiplied by before they are compared, if they are.
+    pub before: Option<f32>,
+    /// What differences of scores are multiplied by: weights are powers of two of that.
+    pub after: f32,
+}
+
 impl AttentionTiles {
+    /// How products become powers of two, with a mask of this type.
+    pub(crate) fn scaling(&self, mask: Option<DType>) -> Scaling {
+        if mask.is_some_and(|m| m != DType::Bool) || !keeps_order(f64::from(self.scale)) {
+            // What is added is in the units of scaled products.
+            Scaling { before: Some(self.scale), after: LOG2_E }
+        } else {
+            Scaling { before: None, after: self.scale * LOG2_E }
+        }
+    }
+
     /// For tensors of these widths, scores multiplied by `scale`, `1 / sqrt(width)` if not given.
     pub fn new(config: AttentionConfig, how: Attention, width: usize, value_width: usize) -> Self {
         let of = |extent: usize| extent.next_power_of_two().max(16);
@@ -42,7 +68,7 @@ impl AttentionTiles {
 struct Rows {
     /// Weighted sums of values, `[bm, value_width]`; weights are relative to `most`.
     acc: Tile<f32>,
-    /// The greatest score so far, `[bm, 1]`, in the units that scores are compared in.
+    /// The greatest score so far, `[bm, 1]`, as scores are compared ([`AttentionTiles::scaling`]).
     most: Tile<f32>,
     /// The sum of weights, `[bm, 1]`.
     total: Tile<f32>,
@@ -56,10 +82,7 @@ struct Operands<T, M> {
     mask: Option<In<M, 4>>,
     /// Batch, head of the queries, head of keys and values, first query.
     at: [Tile<i32>; 4],
-    /// Of scores: to powers of two.
-    scale: f32,
-    /// Must scores be scaled before they are compared? Not if that keeps their order.
-    scale_first: bool,
+    scaling: Scaling,
     tiles: AttentionTiles,
 }
 
@@ -70,19 +93,12 @@ fn include<T: Float + DotElement, M: Element>(o: &Operands<T, M>, r: Rows, j0: T
     let [b, h, kv, m0] = o.at;
     let k = reshape(o.k.load([b, kv, j0, 0], [1, 1, bn, width]), [bn, width]);
     let v = reshape(o.v.load([b, kv, j0, 0], [1, 1, bn, value_width]), [bn, value_width]);
-    let mut s = dot(o.q, permute(k, [1, 0]), zeros::<f32>([bm, bn]));
-    if comptime(o.scale_first) {
-        s *= o.scale;
+    let products = dot(o.q, permute(k, [1, 0]), zeros::<f32>([bm, bn]));
+    let mut mask = None;
+    if let Some(m) = o.mask {
+        mask = Some(reshape(m.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]));
     }
-    if let Some(mask) = o.mask {
-        let m = reshape(mask.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]);
-        if comptime(M::DTYPE == DType::Bool) {
-            s = where_(m.to::<bool>(), s, -inf());
-        } else {
-            // The scores are in powers of two.
-            s = fma(m.to::<f32>(), LOG2_E, s);
-        }
-    }
+    let mut s = masked(products, o.scaling, mask);
     if comptime(edge) {
         let key = expand_dims(arange(0, bn) + j0, 0);
         let mut seen = key < o.k.dim(2);
@@ -92,15 +108,43 @@ fn include<T: Float + DotElement, M: Element>(o: &Operands<T, M>, r: Rows, j0: T
         s = where_(seen, s, -inf());
     }
     let most = maximum(r.most, max(s, 1));
-    // Nothing seen so far: any finite number does, since all the weights are 0.
-    let origin = where_(most == -inf(), 0.0, most);
-    let (p, shrink) = if comptime(o.scale_first) {
-        (exp2_approx(s - origin), exp2_approx(r.most - origin))
-    } else {
-        let origin = origin * o.scale;
-        (exp2_approx(fma(s, o.scale, -origin)), exp2_approx(fma(r.most, o.scale, -origin)))
-    };
+    let origin = origin(most);
+    // The difference is taken before it is scaled: it is exact for scores of any size that are near each other. Products of the
+    // scores and of the greatest one, each rounded, would differ by more than a weight can bear.
+    let p = exp2_approx((s - origin) * o.scaling.after);
+    let shrink = exp2_approx((r.most - origin) * o.scaling.after);
     Rows { acc: dot(p.to::<T>(), v, r.acc * shrink), most, total: r.total * shrink + sum(p, 1) }
+}
+
+/// What weights are relative to, by the greatest scores. Where nothing was seen so far any finite number does, since all weights
+/// are 0.
+#[device_fn]
+fn origin(most: Tile<f32>) -> Tile<f32> {
+    where_(most == -inf(), 0.0, most)
+}
+
+/// Scores, as they are compared, by the products of queries and keys. The forward and the backward pass round alike.
+pub(crate) fn masked<M: Element>(products: Tile<f32>, scaling: Scaling, mask: Option<Tile<M>>) -> Tile<f32> {
+    let scaled = || scaling.before.map_or(products, |scale| products * scale);
+    match mask {
+        None => scaled(),
+        Some(m) if M::DTYPE == DType::Bool => where_(m.to::<bool>(), scaled(), -inf()),
+        // One rounding, and no overflow of products that the mask brings back.
+        Some(m) => fma(products, scaling.before.unwrap_or(1.0), m.to::<f32>()),
+    }
+}
+
+/// Where a tile of queries goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Outs<'a, T> {
+    /// The results.
+    pub outs: &'a [Out<T, 4>],
+    /// The logarithms of sums of exponentials.
+    pub lses: &'a [Out<f32, 3>],
+    /// The greatest scores, as they are compared; 0 where nothing is seen.
+    pub most: &'a [Out<f32, 3>],
+    /// The logarithms of sums of exponentials relative to these; 0 where nothing is seen.
+    pub log_sums: &'a [Out<f32, 3>],
 }
 
 /// A tile of queries against all the keys that they see.
@@ -111,11 +155,11 @@ pub(crate) fn attend<T: Float + DotElement, M: Element>(
     k: In<T, 4>,
     v: In<T, 4>,
     mask: Option<In<M, 4>>,
-    outs: &[Out<T, 4>],
-    lses: &[Out<f32, 3>],
+    outs: Outs<'_, T>,
     tiles: AttentionTiles,
 ) {
-    let AttentionTiles { bm, bn, width, value_width, causal, scale } = tiles;
+    let AttentionTiles { bm, bn, width, value_width, causal, .. } = tiles;
+    let scaling = tiles.scaling(mask.map(|_| M::DTYPE));
     let blocks = cdiv(q.dim(2), bm);
     let pid = program_id(0);
     let block = pid % blocks;
@@ -131,8 +175,7 @@ pub(crate) fn attend<T: Float + DotElement, M: Element>(
         v,
         mask,
         at: [b, h, kv, m0],
-        scale: scale * LOG2_E,
-        scale_first: !(scale > 0.0 && scale.is_finite()) || (mask.is_some() && M::DTYPE != DType::Bool),
+        scaling,
         tiles,
     };
     let mut r =
@@ -152,14 +195,25 @@ pub(crate) fn attend<T: Float + DotElement, M: Element>(
     // A query that sees nothing gives zeros.
     let total = where_(r.total == 0.0, 1.0, r.total);
     let y = reshape((r.acc * (1.0 / total)).to::<T>(), [1, 1, bm, value_width]);
-    for out in outs {
+    for out in outs.outs {
         out.store([b, h, m0, 0], y);
     }
-    for lse in lses {
-        let most = if comptime(o.scale_first) { r.most } else { r.most * o.scale };
-        let l = where_(r.total == 0.0, -inf(), (most + log2(total)) * LN_2);
+    let log_sum = log2(total) * LN_2;
+    for lse in outs.lses {
+        let l = where_(r.total == 0.0, -inf(), fma(r.most, scaling.after * LN_2, log_sum));
         lse.store([b, h, m0], reshape(l, [1, 1, bm]));
     }
+    for most in outs.most {
+        most.store([b, h, m0], reshape(origin(r.most), [1, 1, bm]));
+    }
+    for out in outs.log_sums {
+        out.store([b, h, m0], reshape(log_sum, [1, 1, bm]));
+    }
+}
+
+/// Results, and logarithms of sums.
+fn outs<'a, T>(outs: &'a [Out<T, 4>], lses: &'a [Out<f32, 3>]) -> Outs<'a, T> {
+    Outs { outs, lses, most: &[], log_sums: &[] }
 }
 
 /// Attention without a mask: a tile of queries of one head a program. Extents as for [`attention()`].
@@ -171,7 +225,7 @@ pub fn attention_tiled<T: Float + DotElement>(
     out: Out<T, 4>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, None::<In<f32, 4>>, &[out], &[], tiles);
+    attend(q, k, v, None::<In<f32, 4>>, outs(&[out], &[]), tiles);
 }
 
 /// [`attention_tiled()`] that also stores the logarithm of each query's sum of exponentials.
@@ -184,7 +238,7 @@ pub fn attention_lse<T: Float + DotElement>(
     lse: Out<f32, 3>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, None::<In<f32, 4>>, &[out], &[lse], tiles);
+    attend(q, k, v, None::<In<f32, 4>>, outs(&[out], &[lse]), tiles);
 }
 
 /// [`attention_tiled()`] with a mask.
@@ -197,7 +251,7 @@ pub fn attention_masked<T: Float + DotElement, M: Element>(
     out: Out<T, 4>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, Some(mask), &[out], &[], tiles);
+    attend(q, k, v, Some(mask), outs(&[out], &[]), tiles);
 }
 
 /// [`attention_lse()`] with a mask.
@@ -211,7 +265,7 @@ pub fn attention_masked_lse<T: Float + DotElement, M: Element>(
     lse: Out<f32, 3>,
     #[comptime] tiles: AttentionTiles,
 ) {
-    attend(q, k, v, Some(mask), &[out], &[lse], tiles);
+    attend(q, k, v, Some(mask), outs(&[out], &[lse]), tiles);
 }
 
 /// Tile sizes and options of [`attention_tiled()`] and its kin.

@@ -1,13 +1,13 @@
 //! The gradients of attention, from the scores computed again: no weights are kept from the forward pass.
 //!
 //! One kernel for the queries, which goes through the keys, and one for keys and values, which goes through the queries.
-//! With `weight = exp(score - lse)`, `delta` the sum of each row of `g out`, and `ds = weight (g vᵀ - delta)`: `dv = weightsᵀ g`,
+//! With `weight = exp(score - most - log_sum)`, `delta` the sum of each row of `g out`, and `ds = weight (g vᵀ - delta)`: `dv = weightsᵀ g`,
 //! `dq = scale ds k` and `dk = scale dsᵀ q` (Dao et al., 2022, <https://arxiv.org/abs/2205.14135>).
 
-use crate::attention::AttentionTiles;
+use crate::attention::{AttentionTiles, masked};
 use std::f32::consts::LOG2_E;
+use tilewright_runtime::Element;
 use tilewright_runtime::dsl::*;
-use tilewright_runtime::{DType, Element};
 
 /// What both kernels read.
 #[derive(Clone, Copy)]
@@ -17,32 +17,30 @@ pub(crate) struct Saved<T, M> {
     pub v: In<T, 4>,
     /// The gradient of the result.
     pub g: In<T, 4>,
-    /// The logarithm of each query's sum of exponentials.
-    pub lse: In<f32, 3>,
+    /// Each query's greatest score, as scores are compared.
+    pub most: In<f32, 3>,
+    /// The logarithm of its sum of exponentials relative to that.
+    pub log_sum: In<f32, 3>,
     pub delta: In<f32, 3>,
     pub mask: Option<In<M, 4>>,
 }
 
 /// Weights of a tile of scores, by its products: `rows` and `columns` are the places along its two dimensions, of queries and keys
-/// in either order; `lse` is in powers of two.
+/// in either order.
 #[device_fn]
-fn weights(
+fn weights<M: Element>(
     tiles: AttentionTiles,
     products: Tile<f32>,
-    added: Option<Tile<f32>>,
+    mask: Option<Tile<M>>,
     seen: Option<Tile<bool>>,
-    lse: Tile<f32>,
+    [most, log_sum]: [Tile<f32>; 2],
 ) -> Tile<f32> {
-    // Where nothing is seen the difference of two infinities would be NaN.
-    let origin = where_(lse == -inf(), 0.0, lse * LOG2_E);
-    let mut s = fma(products, tiles.scale * LOG2_E, -origin);
-    if let Some(added) = added {
-        s = fma(added, LOG2_E, s);
-    }
+    let scaling = tiles.scaling(mask.map(|_| M::DTYPE));
+    let mut s = masked(products, scaling, mask);
     if let Some(seen) = seen {
         s = where_(seen, s, -inf());
     }
-    exp2_approx(s)
+    exp2_approx(fma(s - most, scaling.after, log_sum * -LOG2_E))
 }
 
 /// The gradient of a tile of queries.
@@ -58,7 +56,8 @@ pub(crate) fn grad_q<T: Float + DotElement, M: Element>(s: Saved<T, M>, out: &[O
     let m0 = if comptime(causal) { (blocks - 1 - pid % blocks) * bm } else { pid % blocks * bm };
     let q = reshape(s.q.load([b, h, m0, 0], [1, 1, bm, width]), [bm, width]);
     let g = reshape(s.g.load([b, h, m0, 0], [1, 1, bm, value_width]), [bm, value_width]);
-    let lse = reshape(s.lse.load([b, h, m0], [1, 1, bm]), [bm, 1]);
+    let most = reshape(s.most.load([b, h, m0], [1, 1, bm]), [bm, 1]);
+    let log_sum = reshape(s.log_sum.load([b, h, m0], [1, 1, bm]), [bm, 1]);
     let delta = reshape(s.delta.load([b, h, m0], [1, 1, bm]), [bm, 1]);
     let keys = s.k.dim(2);
     let end = if comptime(causal) { minimum(keys, m0 + bm) } else { keys };
@@ -67,21 +66,16 @@ pub(crate) fn grad_q<T: Float + DotElement, M: Element>(s: Saved<T, M>, out: &[O
         let k = reshape(s.k.load([b, kv, j0, 0], [1, 1, bn, width]), [bn, width]);
         let v = reshape(s.v.load([b, kv, j0, 0], [1, 1, bn, value_width]), [bn, value_width]);
         let products = dot(q, permute(k, [1, 0]), zeros::<f32>([bm, bn]));
-        let mut added = None;
         let key = expand_dims(arange(0, bn) + j0, 0);
         let mut seen = key < keys;
         if comptime(causal) {
             seen = seen && key <= expand_dims(arange(0, bm) + m0, 1);
         }
-        if let Some(mask) = s.mask {
-            let m = reshape(mask.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]);
-            if comptime(M::DTYPE == DType::Bool) {
-                seen = seen && m.to::<bool>();
-            } else {
-                added = Some(m.to::<f32>());
-            }
+        let mut mask = None;
+        if let Some(m) = s.mask {
+            mask = Some(reshape(m.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]));
         }
-        let p = weights(tiles, products, added, Some(seen), lse);
+        let p = weights(tiles, products, mask, Some(seen), [most, log_sum]);
         let dp = dot(g, permute(v, [1, 0]), zeros::<f32>([bm, bn]));
         acc = dot((p * (dp - delta)).to::<T>(), k, acc);
     }
@@ -117,25 +111,20 @@ pub(crate) fn grad_kv<T: Float + DotElement, M: Element>(
         for m0 in (start..queries).step_by(bm) {
             let q = reshape(s.q.load([b, h, m0, 0], [1, 1, bm, width]), [bm, width]);
             let g = reshape(s.g.load([b, h, m0, 0], [1, 1, bm, value_width]), [bm, value_width]);
-            let lse = reshape(s.lse.load([b, h, m0], [1, 1, bm]), [1, bm]);
+            let most = reshape(s.most.load([b, h, m0], [1, 1, bm]), [1, bm]);
+            let log_sum = reshape(s.log_sum.load([b, h, m0], [1, 1, bm]), [1, bm]);
             let delta = reshape(s.delta.load([b, h, m0], [1, 1, bm]), [1, bm]);
             // Transposed, so that they are left operands as they are.
             let products = dot(k, permute(q, [1, 0]), zeros::<f32>([bn, bm]));
-            let mut added = None;
             let mut seen = None;
             if comptime(causal) {
                 seen = Some(expand_dims(arange(0, bn) + j0, 1) <= expand_dims(arange(0, bm) + m0, 0));
             }
-            if let Some(mask) = s.mask {
-                let m = permute(reshape(mask.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]), [1, 0]);
-                if comptime(M::DTYPE == DType::Bool) {
-                    let m = m.to::<bool>();
-                    seen = Some(if let Some(before) = seen { before && m } else { m });
-                } else {
-                    added = Some(m.to::<f32>());
-                }
+            let mut mask = None;
+            if let Some(m) = s.mask {
+                mask = Some(permute(reshape(m.load([b, h, m0, j0], [1, 1, bm, bn]), [bm, bn]), [1, 0]));
             }
-            let p = weights(tiles, products, added, seen, lse);
+            let p = weights(tiles, products, mask, seen, [most, log_sum]);
             // What lies beyond the last query is 0 in g and delta, and so adds nothing.
             dv_sum = dot(p.to::<T>(), g, dv_sum);
             let dp = dot(v, permute(g, [1, 0]), zeros::<f32>([bn, bm]));

@@ -1,6 +1,6 @@
 //! Attention's kernels for callers that know element types and the number of results only at run time.
 
-use crate::attention::{AttentionTiles, attend};
+use crate::attention::{AttentionTiles, Outs, attend};
 use crate::attention_backward::{Saved, grad_kv, grad_q};
 use half::{bf16, f16};
 use tilewright_compiler::dsl::{DotElement, Float, In, KernelParam, Loc, Out, Params, Specialization, build};
@@ -11,15 +11,20 @@ use tilewright_runtime::{DType, Element};
 /// What a kernel computes, and into how many tensors (which differ in their places in memory) it stores each result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AttentionPass {
-    /// The result, and the logarithms of sums of exponentials. Parameters: q, k, v, the mask if there is one, results, logarithms.
+    /// The result, and of each row of scores the greatest, and the logarithm of the sum of exponentials relative to it. Parameters: q,
+    /// k, v, the mask if there is one, results, greatest scores, logarithms. The greatest are those of the products of q and k before
+    /// they are scaled if the scale keeps their order ([`crate::keeps_order`]) and the mask, if there is one, is of truth values.
+    /// Where nothing is seen both are 0.
     Forward {
         /// How often the result is stored.
         outs: usize,
+        /// How often the greatest scores are.
+        most: usize,
         /// How often the logarithms are.
-        lses: usize,
+        log_sums: usize,
     },
-    /// The gradient of the queries. Parameters: q, k, v, the gradient of the result, logarithms, the sums along rows of the result
-    /// times its gradient, the mask if there is one, results. One program for each `bm` queries of a head.
+    /// The gradient of the queries. Parameters: q, k, v, the gradient of the result, greatest scores, logarithms, the sums along rows of
+    /// the result times its gradient, the mask if there is one, results. One program for each `bm` queries of a head.
     GradQuery {
         /// How often the result is stored.
         outs: usize,
@@ -83,9 +88,9 @@ impl AttentionKernel {
         spec: &Specialization,
     ) -> Result<Function> {
         let (reads, stores) = match self.pass {
-            AttentionPass::Forward { outs, lses } => (3, outs + lses),
-            AttentionPass::GradQuery { outs } => (6, outs),
-            AttentionPass::GradKeyValue { keys, values } => (6, keys + values),
+            AttentionPass::Forward { outs, most, log_sums } => (3, outs + most + log_sums),
+            AttentionPass::GradQuery { outs } => (7, outs),
+            AttentionPass::GradKeyValue { keys, values } => (7, keys + values),
         };
         if names.len() != reads + usize::from(self.mask.is_some()) + stores {
             return Err(Error::Internal(format!("{} names for {:?}", names.len(), self.pass)));
@@ -95,17 +100,19 @@ impl AttentionKernel {
         build(name, Loc::caller(), spec, false, |params| {
             let [q, k, v] = [next(), next(), next()].map(|n| In::<T, 4>::param(params, n));
             let mask = |params: &mut Params<'_>, n| self.mask.map(|_| In::<M, 4>::param(params, n));
-            if let AttentionPass::Forward { outs, lses } = self.pass {
+            if let AttentionPass::Forward { outs, most, log_sums } = self.pass {
                 let mask = if self.mask.is_some() { mask(params, next()) } else { None };
                 let outs: Vec<_> = (0..outs).map(|_| Out::<T, 4>::param(params, next())).collect();
-                let lses: Vec<_> = (0..lses).map(|_| Out::<f32, 3>::param(params, next())).collect();
-                attend(q, k, v, mask, &outs, &lses, self.tiles);
+                let [most, log_sums] =
+                    [most, log_sums].map(|n| (0..n).map(|_| Out::<f32, 3>::param(params, next())).collect::<Vec<_>>());
+                let outs = Outs { outs: &outs, lses: &[], most: &most, log_sums: &log_sums };
+                attend(q, k, v, mask, outs, self.tiles);
                 return;
             }
             let g = In::<T, 4>::param(params, next());
-            let [lse, delta] = [next(), next()].map(|n| In::<f32, 3>::param(params, n));
+            let [most, log_sum, delta] = [next(), next(), next()].map(|n| In::<f32, 3>::param(params, n));
             let mask = if self.mask.is_some() { mask(params, next()) } else { None };
-            let saved = Saved { q, k, v, g, lse, delta, mask };
+            let saved = Saved { q, k, v, g, most, log_sum, delta, mask };
             let mut outs = |n: usize| (0..n).map(|_| Out::<T, 4>::param(params, next())).collect::<Vec<_>>();
             match self.pass {
                 AttentionPass::GradKeyValue { keys, values } => {

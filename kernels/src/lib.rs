@@ -29,7 +29,7 @@ mod vector_add;
 
 pub use attention::{
     Attention, AttentionConfig, AttentionTiles, attention, attention_lse, attention_masked, attention_masked_lse,
-    attention_tiled, attention_with,
+    attention_tiled, attention_with, keeps_order,
 };
 pub use attention_pass::{AttentionKernel, AttentionPass};
 pub use config::{RowConfig, row_config};

@@ -7,12 +7,13 @@ use crate::error::{Error, Result};
 use crate::exec::{DeviceArray, Executable, KernelTime, bound::Bound};
 use crate::fuse::Plan;
 use crate::graph::{Graph, Varying, interpret::interpret};
+use crate::literal::Literal;
 use crate::passes;
 use crate::tensor::{Repr, Tensor};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock, Weak};
 use tilewright_runtime::Device;
 
 /// What turns graphs into programs.
@@ -194,8 +195,9 @@ impl Runner {
 struct Uploaded {
     /// The number of the call.
     call: u64,
-    /// By the address of the values, which the tensor keeps from being used for others; with the last call that used it.
-    arrays: HashMap<usize, (Tensor, Arc<DeviceArray>, u64)>,
+    /// By the address of the values, which the reference keeps from being used for others (though it does not keep the values); with the
+    /// last call that used it.
+    arrays: HashMap<usize, (Weak<Literal>, Arc<DeviceArray>, u64)>,
 }
 
 impl OnDevice {
@@ -224,7 +226,7 @@ impl OnDevice {
                     }
                     Entry::Vacant(place) => {
                         let array = Arc::new(DeviceArray::upload(&self.device, literal)?);
-                        place.insert((tensor.clone(), array.clone(), call));
+                        place.insert((Arc::downgrade(literal), array.clone(), call));
                         array
                     }
                 },

@@ -6,8 +6,12 @@ use std::time::Duration;
 /// What was captured, and what it became.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Explanation {
-    /// Graphs captured so far.
+    /// Programs made so far, one for each graph but those that differ in numbers alone.
     pub graphs: usize,
+    /// How often the function was captured.
+    pub captures: usize,
+    /// How many of these run as a program that was there, with other numbers or other captured tensors.
+    pub renumbered: usize,
     /// Kernels generated for these graphs.
     pub generated: usize,
     /// Kernels of these graphs that had been generated for an earlier one.
@@ -46,6 +50,8 @@ pub struct Explanation {
     pub guards: Vec<String>,
     /// Why graphs after the first were captured; the last 64.
     pub recompiles: Vec<String>,
+    /// Where a function was found to use other tensors or numbers of its own than before: it is captured at every call since.
+    pub changes: Vec<String>,
     /// Why functions could not be captured.
     pub breaks: Vec<String>,
 }
@@ -112,6 +118,9 @@ impl fmt::Display for Explanation {
             "{} graphs, {} kernels generated, {} reused; the last: {} primitives in {} kernels on {}, {} bytes moved",
             self.graphs, self.generated, self.reused, self.primitives, self.kernels, self.device, self.bytes
         )?;
+        if self.captures > self.graphs {
+            writeln!(f, "captured {} times, {} of them for other numbers", self.captures, self.renumbered)?;
+        }
         let m = self.memory;
         writeln!(
             f,
@@ -133,6 +142,7 @@ impl fmt::Display for Explanation {
             ("not fused", &self.refusals),
             ("guards", &self.guards),
             ("recompiled for", &self.recompiles),
+            ("captured at every call", &self.changes),
             ("not captured", &self.breaks),
         ] {
             for line in lines {

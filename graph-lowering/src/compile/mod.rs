@@ -2,34 +2,36 @@
 
 mod backend;
 mod dynamic;
+mod entries;
 mod explain;
 mod graph_cache;
+mod numbers;
 mod options;
 mod pullback;
 mod saved;
 
 use crate::error::{Error, Result};
 use crate::exec::KernelTime;
-use crate::graph::{Graph, TensorType, json};
+use crate::graph::{Graph, TensorType, interpret::interpret, json};
 use crate::literal::Literal;
 use crate::tensor::{Structure, Tensor, trace};
 pub use backend::{Backend, Lowered, Program, list_backends, register_backend};
 pub use dynamic::Dynamic;
-use dynamic::History;
+use entries::{Code, Entry, Held, Known, Shared, State};
 pub use explain::{Explanation, GraphCacheUse, KernelInfo, MemoryUse};
 pub(crate) use options::nearest;
-pub use options::{Mode, Options};
+pub use options::{CheckCaptures, Mode, Options};
 pub use pullback::Pullback;
 pub use saved::Loaded;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tilewright_compiler::error::Loc;
 
-/// Most graphs kept for one function; the oldest is dropped for another.
-const MOST_GRAPHS: usize = 64;
+/// Most lines of each kind that are kept to be explained.
+const MOST_LINES: usize = 64;
 
 /// A function that runs as captured graphs.
 pub struct Compiled<F, I, O> {
@@ -42,34 +44,12 @@ pub struct Compiled<F, I, O> {
     types: PhantomData<fn(&I) -> O>,
 }
 
-struct State<O> {
-    entries: Vec<Arc<Entry<O>>>,
-    history: History,
-    /// The kernels of all graphs so far.
-    kernels: HashSet<u64>,
-    /// What there is to say but for the last graph's kernels.
-    explanation: Explanation,
-}
-
-impl<O> Default for State<O> {
-    fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            history: History::default(),
-            kernels: HashSet::new(),
-            explanation: Explanation::default(),
-        }
-    }
-}
-
-/// One captured graph.
-struct Entry<O> {
-    guard: String,
-    /// `None`: the function reads values back and runs eagerly.
-    program: Option<Box<dyn Program>>,
-    graph: Graph,
-    captured: Vec<Tensor>,
-    template: O,
+/// How one call is served.
+enum Served<O> {
+    /// By the graph, with these tensors after the arguments.
+    Graph(Arc<Entry<O>>, Vec<Tensor>),
+    /// The function read values back, and ran eagerly. It gave this if it was captured for this very call.
+    Eagerly(Option<O>),
 }
 
 /// Makes a function run as captured graphs. Nothing is captured before the first call.
@@ -118,12 +98,17 @@ where
         if eager || trace::is_capturing() {
             return self.eager(x);
         }
-        let (entry, args) = self.entry_for(x)?;
-        let Some(program) = &entry.program else { return self.eager(x) };
-        let mut all = args;
-        all.extend(entry.captured.iter().cloned());
-        let results = program.run(&all)?;
-        Ok(entry.template.rebuild(&mut results.into_iter()))
+        let (served, mut args) = self.serve(x)?;
+        match served {
+            Served::Eagerly(Some(result)) => Ok(result),
+            Served::Eagerly(None) => self.eager(x),
+            Served::Graph(entry, more) => {
+                let Some(code) = &entry.code else { return self.eager(x) };
+                args.extend(more);
+                let results = code.shared.program.run(&args)?;
+                Ok(entry.template.rebuild(&mut results.into_iter()))
+            }
+        }
     }
 
     /// Captures and lowers the function for such arguments, if that was not done before, without running it. Kernels are
@@ -133,7 +118,7 @@ where
     /// As [`Compiled::call`], but for what only running tells.
     pub fn plan(&self, x: &I) -> Result<()> {
         if self.backend.as_ref().is_some_and(|b| b.name() != "eager") {
-            self.entry_for(x)?;
+            self.serve(x)?;
         }
         Ok(())
     }
@@ -147,20 +132,42 @@ where
         if self.backend.as_ref().is_none_or(|b| b.name() == "eager") {
             return Err(none());
         }
-        let (entry, mut args) = self.entry_for(x)?;
-        args.extend(entry.captured.iter().cloned());
-        entry.program.as_ref().ok_or_else(none)?.profile(&args, rounds)
+        let (served, mut args) = self.serve(x)?;
+        let Served::Graph(entry, more) = served else { return Err(none()) };
+        args.extend(more);
+        entry.code.as_ref().ok_or_else(none)?.shared.program.profile(&args, rounds)
     }
 
-    /// The graph for such arguments, and the arguments' tensors.
-    fn entry_for(&self, x: &I) -> Result<(Arc<Entry<O>>, Vec<Tensor>)> {
+    /// What serves such arguments, and the arguments' tensors.
+    fn serve(&self, x: &I) -> Result<(Served<O>, Vec<Tensor>)> {
         let args = x.tensors();
         for t in &args {
             t.check()?;
         }
         let mut guard = String::new();
         x.describe(&mut guard);
-        Ok((self.entry(&guard, x, &args)?, args))
+        // Held during capture, so that two threads do not capture the same thing.
+        let mut state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = state.find(&guard) else {
+            return Ok((self.captured(&mut state, &guard, x, &args, None)?, args));
+        };
+        let how = self.options.checks_captures();
+        let due = entry.is_to_be_checked(how);
+        match entry.tensors() {
+            Some(tensors) if !due => Ok((Served::Graph(entry, tensors), args)),
+            found => {
+                // A tensor that is gone was there at the last call; what else is another one may have been so for long.
+                let unseen = found.is_some() && entry.ran_unseen(how);
+                let before = entry.clone();
+                let served = self.captured(&mut state, &guard, x, &args, Some(entry))?;
+                match &served {
+                    Served::Graph(now, _) if unseen && !Arc::ptr_eq(now, &before) => {
+                        Err(Error::CapturesChanged { loc: self.loc })
+                    }
+                    _ => Ok((served, args)),
+                }
+            }
+        }
     }
 
     fn eager(&self, x: &I) -> Result<O> {
@@ -171,59 +178,132 @@ where
         Ok(y)
     }
 
-    fn entry(&self, guard: &str, x: &I, args: &[Tensor]) -> Result<Arc<Entry<O>>> {
-        // Held during capture, so that two threads do not capture the same thing.
-        let mut state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = state.entries.iter().find(|e| e.guard == guard) {
-            return Ok(entry.clone());
-        }
+    /// Captures the function for these arguments, for which `before` was captured, if it was.
+    fn captured(
+        &self,
+        state: &mut State<O>,
+        guard: &str,
+        x: &I,
+        args: &[Tensor],
+        before: Option<Arc<Entry<O>>>,
+    ) -> Result<Served<O>> {
         let begin = Instant::now();
         let types: Vec<_> = args.iter().map(|t| t.ty().clone()).collect();
-        let (template, captured) = trace::capture(&types, self.loc, |tensors| {
+        let (template, captured) = trace::capture(&types, args, self.loc, |tensors| {
             let y = (self.f)(&x.rebuild(&mut tensors.iter().cloned()));
             let outputs = y.tensors();
             (y, outputs)
         })?;
+        let traced = numbers::split(&captured.graph);
+        let notes = &mut state.explanation;
+        notes.captures += 1;
+        if let Some(before) = &before {
+            let same = before.traced == traced
+                && before.captured.len() == captured.captured.len()
+                && before.captured.iter().zip(&captured.captured).all(|(a, b)| a.is(b));
+            if same && captured.read_back.is_none() {
+                let tensors = before.tensors().ok_or_else(|| Error::Internal("a captured tensor is gone".into()))?;
+                return Ok(Served::Graph(before.clone(), tensors));
+            }
+            if !before.changes {
+                note(
+                    &mut notes.changes,
+                    format!("the function captured for {guard} uses other tensors or numbers of its own"),
+                );
+            }
+        } else {
+            note(&mut notes.guards, guard.to_owned());
+        }
         let mode = self.options.is_dynamic();
         let (varying, news) = state.history.arguments(mode, &kind(x, &types), &types);
-        if let Some(last) = state.entries.last() {
+        if let Some(last) = state.last.as_ref().filter(|_| before.is_none()) {
             let news = if news.is_empty() { String::new() } else { format!(": {}", news.join("; ")) };
             let reason = format!("arguments {guard} where the last graph was captured for {}{news}", last.guard);
             note(&mut state.explanation.recompiles, reason);
         }
-        note(&mut state.explanation.guards, guard.to_owned());
         state.explanation.dynamic = dynamic::symbols(&varying, &types);
-        let entry = if let Some(loc) = captured.read_back {
+        let mut immediate = None;
+        let code = if let Some(loc) = captured.read_back {
             if self.options.is_fullgraph() {
                 return Err(Error::ReadBack { loc });
             }
             note(&mut state.explanation.breaks, format!("values are read back at {loc}: the function runs eagerly"));
-            Entry { guard: guard.to_owned(), program: None, graph: Graph::new(), captured: vec![], template }
+            // It ran on the values of this call, and so has its results.
+            let all = args.iter().chain(&captured.captured).map(Tensor::to_literal).collect::<Result<Vec<_>>>()?;
+            let results = interpret(&captured.graph, &all)?;
+            immediate = Some(template.rebuild(&mut results.into_iter().map(Tensor::from)));
+            None
         } else {
             state.explanation.capture_time = begin.elapsed();
-            let begin = Instant::now();
-            let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
-            let vary = &mut |graph: &Graph| state.history.graph(mode, graph, &varying);
-            let Lowered { graph, program, cache } = backend.lower(&captured.graph, &self.options, vary)?;
-            state.explanation.graph_cache = cache;
-            state.explanation.cached_graphs += usize::from(cache == GraphCacheUse::Hit);
-            state.explanation.plan_time = begin.elapsed();
-            state.explanation.graphs += 1;
-            state.explanation.primitives = graph.nodes.len() - graph.inputs.len();
-            for identity in program.identities() {
-                let new = state.kernels.insert(identity);
-                *(if new { &mut state.explanation.generated } else { &mut state.explanation.reused }) += 1;
-            }
-            Entry { guard: guard.to_owned(), program: Some(program), graph, captured: captured.captured, template }
+            Some(self.code(state, &captured.graph, &traced, &varying)?)
         };
-        let entry = Arc::new(entry);
-        if state.entries.len() == MOST_GRAPHS {
-            let oldest = state.entries.remove(0);
-            let dropped = format!("more than {MOST_GRAPHS} graphs: that for {} was dropped", oldest.guard);
+        let read = code.is_none();
+        let captured = if read { vec![] } else { captured.captured };
+        let mut more = captured.clone();
+        more.extend(code.iter().flat_map(|c| c.numbers.iter().cloned()));
+        let entry = Arc::new(Entry {
+            guard: guard.to_owned(),
+            code,
+            // The library has each here and in `more`.
+            captured: captured.into_iter().map(|t| Held::new(t, 2)).collect(),
+            traced,
+            template,
+            changes: before.is_some(),
+            calls: Default::default(),
+            used: Default::default(),
+        });
+        let most = self.options.most_graphs();
+        if let Some(oldest) = state.keep(entry.clone(), most) {
+            let dropped = format!("more than {most} graphs: that for {oldest} was dropped");
             note(&mut state.explanation.recompiles, dropped);
         }
-        state.entries.push(entry.clone());
-        Ok(entry)
+        Ok(if read { Served::Eagerly(immediate) } else { Served::Graph(entry, more) })
+    }
+
+    /// What runs a captured graph: the program of one that differs in numbers that are its inputs, or a new one.
+    fn code(
+        &self,
+        state: &mut State<O>,
+        captured: &Graph,
+        (rest, words): &(numbers::Rest, Vec<u64>),
+        dims: &BTreeSet<(usize, usize)>,
+    ) -> Result<Code> {
+        let begin = Instant::now();
+        let mode = self.options.is_dynamic();
+        let inputs = state.varying.entry(numbers::at_any_extents(captured)).or_default();
+        let known = state.known.get(rest);
+        if mode != Dynamic::Never
+            && let Some(known) = known
+        {
+            inputs.extend((0..words.len()).filter(|&i| known.words[i] != words[i]));
+        }
+        let inputs = inputs.clone();
+        let values = numbers::values(captured, &inputs);
+        let fits =
+            |k: &&Known| k.inputs == inputs && (0..words.len()).all(|i| inputs.contains(&i) || k.words[i] == words[i]);
+        if let Some(shared) = known.filter(fits).and_then(|k| k.program.upgrade()) {
+            state.explanation.renumbered += 1;
+            return Ok(Code { shared, numbers: values });
+        }
+        let backend = self.backend.as_ref().ok_or_else(|| Error::Internal("there is no backend".into()))?;
+        let State { history, explanation, kernels, .. } = state;
+        let vary = &mut |graph: &Graph| history.graph(mode, graph, dims);
+        let with_inputs = if inputs.is_empty() { None } else { Some(numbers::as_inputs(captured, &inputs)?) };
+        let Lowered { graph, program, cache } =
+            backend.lower(with_inputs.as_ref().unwrap_or(captured), &self.options, vary)?;
+        explanation.graph_cache = cache;
+        explanation.cached_graphs += usize::from(cache == GraphCacheUse::Hit);
+        explanation.plan_time = begin.elapsed();
+        explanation.graphs += 1;
+        explanation.primitives = graph.nodes.len() - graph.inputs.len();
+        for identity in program.identities() {
+            let new = kernels.insert(identity);
+            *(if new { &mut explanation.generated } else { &mut explanation.reused }) += 1;
+        }
+        let shared = Arc::new(Shared { program, graph });
+        let known = Known { words: words.clone(), inputs, program: Arc::downgrade(&shared) };
+        state.known.insert(*rest, known);
+        Ok(Code { shared, numbers: values })
     }
 
     /// What was captured so far, and what became of it. Numbers of kernels and primitives are those of the last graph.
@@ -231,8 +311,8 @@ where
         let state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut explanation = state.explanation.clone();
         // Sources and IR are written out only for those who ask: a first call has no use for them.
-        if let Some(program) = state.entries.iter().rev().find_map(|e| e.program.as_ref()) {
-            program.explain(&mut explanation);
+        if let Some(code) = state.last.as_ref().and_then(|e| e.code.as_ref()) {
+            code.shared.program.explain(&mut explanation);
         }
         explanation
     }
@@ -240,7 +320,7 @@ where
     /// The last captured graph, simplified.
     pub fn graph(&self) -> Option<Graph> {
         let state = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        state.entries.last().map(|e| e.graph.clone())
+        state.last.as_ref().and_then(|e| e.code.as_ref()).map(|c| c.shared.graph.clone())
     }
 
     /// The last captured graph as JSON, with the values of the tensors the function captured.
@@ -248,13 +328,13 @@ where
     /// # Errors
     /// What the device says when values are read.
     pub fn to_json(&self) -> Result<Option<String>> {
-        let Some(entry) = self.last() else { return Ok(None) };
+        let Some((entry, shared, captured)) = self.last()? else { return Ok(None) };
         let value = |t: &Tensor| Ok(json::SavedValue::Inline(t.to_literal()?.as_ref().clone()));
         json::write(&json::Saved {
-            graph: entry.graph.clone(),
+            graph: shared.graph.clone(),
             takes: Some(entry.guard.clone()),
             checksum: None,
-            captured: entry.captured.iter().map(value).collect::<Result<_>>()?,
+            captured: captured.iter().map(value).collect::<Result<_>>()?,
         })
         .map(Some)
     }
@@ -266,13 +346,20 @@ where
     /// [`Error::NotCaptured`] if there is no graph; [`Error::Weights`] if a file cannot be written; what the device says when
     /// values are read.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
-        let entry = self.last().filter(|e| e.program.is_some());
-        let entry = entry.ok_or(Error::NotCaptured { loc: self.loc })?;
-        saved::save(folder.as_ref(), &entry.graph, &entry.guard, &entry.captured)
+        let (entry, shared, captured) = self.last()?.ok_or(Error::NotCaptured { loc: self.loc })?;
+        saved::save(folder.as_ref(), &shared.graph, &entry.guard, &captured)
     }
 
-    fn last(&self) -> Option<Arc<Entry<O>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).entries.last().cloned()
+    /// The last captured graph, and the tensors that it takes after the arguments.
+    #[allow(clippy::type_complexity)] // Three things of one graph.
+    fn last(&self) -> Result<Option<(Arc<Entry<O>>, Arc<Shared>, Vec<Tensor>)>> {
+        let entry = self.entries.lock().unwrap_or_else(PoisonError::into_inner).last.clone();
+        let Some((entry, shared)) = entry.and_then(|e| e.code.as_ref().map(|c| c.shared.clone()).map(|s| (e, s)))
+        else {
+            return Ok(None);
+        };
+        let tensors = entry.tensors().ok_or(Error::CapturesChanged { loc: self.loc })?;
+        Ok(Some((entry, shared, tensors)))
     }
 }
 
@@ -286,7 +373,7 @@ fn kind<I: Structure>(x: &I, types: &[TensorType]) -> String {
 
 /// Adds a line, and forgets the oldest of many.
 fn note(lines: &mut Vec<String>, line: String) {
-    if lines.len() == MOST_GRAPHS {
+    if lines.len() == MOST_LINES {
         lines.remove(0);
     }
     lines.push(line);

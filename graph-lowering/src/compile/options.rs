@@ -48,6 +48,28 @@ impl Mode {
     }
 }
 
+/// When is a compiled function captured again, to see whether it still uses the same tensors and numbers of its own, such as weights
+/// behind a `Mutex`? A captured tensor that nobody else holds any more is noticed at once in any case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CheckCaptures {
+    /// At the second call, the fourth, the eighth and so on; at every call once it was found to use others.
+    #[default]
+    Auto,
+    /// At every call.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl CheckCaptures {
+    const NAMES: [&str; 3] = ["auto", "always", "never"];
+
+    fn named(name: &str) -> Option<Self> {
+        let all = [CheckCaptures::Auto, CheckCaptures::Always, CheckCaptures::Never];
+        Self::NAMES.iter().position(|n| *n == name).map(|i| all[i])
+    }
+}
+
 /// How a function is compiled. Mistakes in names are reported by `compile`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -61,6 +83,8 @@ pub struct Options {
     dynamic: Dynamic,
     graph_cache: bool,
     graph_cache_dir: Option<PathBuf>,
+    graphs: Option<usize>,
+    check_captures: CheckCaptures,
     mistake: Option<String>,
 }
 
@@ -68,14 +92,16 @@ pub struct Options {
 const TUNING_BUDGET: Duration = Duration::from_secs(120);
 
 /// Names of the options that [`Options::set`] knows.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 12] = [
     "backend",
+    "check_captures",
     "device",
     "dynamic",
     "fullgraph",
     "fusion",
     "graph_cache",
     "graph_cache_dir",
+    "graphs",
     "mode",
     "tuning_budget",
     "tuning_store",
@@ -94,6 +120,8 @@ impl Default for Options {
             dynamic: Dynamic::Auto,
             graph_cache: true,
             graph_cache_dir: None,
+            graphs: None,
+            check_captures: CheckCaptures::Auto,
             mistake: None,
         }
     }
@@ -183,8 +211,26 @@ impl Options {
         self
     }
 
-    /// Sets an option by its name: `backend`, `device`, `dynamic`, `fullgraph`, `fusion`, `graph_cache`, `graph_cache_dir`,
-    /// `mode`, `tuning_budget` (as `30s` or `2m`), `tuning_store`.
+    /// How many graphs of a function are kept, at least 1; the one that was used longest ago is dropped for another. By default 1024, or
+    /// 64 in the modes that keep memory between calls.
+    #[must_use]
+    pub fn graphs(mut self, most: usize) -> Self {
+        if most == 0 {
+            self.mistake.get_or_insert_with(|| "option `graphs` is at least 1".into());
+        }
+        self.graphs = Some(most);
+        self
+    }
+
+    /// When it is looked whether a function still uses the same tensors of its own; see [`CheckCaptures`].
+    #[must_use]
+    pub fn check_captures(mut self, how: CheckCaptures) -> Self {
+        self.check_captures = how;
+        self
+    }
+
+    /// Sets an option by its name: `backend`, `check_captures`, `device`, `dynamic`, `fullgraph`, `fusion`, `graph_cache`, `graph_cache_dir`,
+    /// `graphs`, `mode`, `tuning_budget` (as `30s` or `2m`), `tuning_store`.
     #[must_use]
     pub fn set(mut self, name: &str, value: &str) -> Self {
         let flag = match value {
@@ -198,6 +244,14 @@ impl Options {
             ("dynamic", _) => match Dynamic::named(value) {
                 Some(dynamic) => return self.dynamic(dynamic),
                 None => unknown("value of option `dynamic`:", value, &Dynamic::NAMES),
+            },
+            ("check_captures", _) => match CheckCaptures::named(value) {
+                Some(how) => return self.check_captures(how),
+                None => unknown("value of option `check_captures`:", value, &CheckCaptures::NAMES),
+            },
+            ("graphs", _) => match value.parse() {
+                Ok(most) => return self.graphs(most),
+                Err(_) => format!("option `graphs` is a number such as `256`, not `{value}`"),
             },
             ("fullgraph", Some(on)) => return self.fullgraph(on),
             ("fusion", Some(on)) => return self.fusion(on),
@@ -253,6 +307,15 @@ impl Options {
 
     pub(super) fn chosen_graph_cache_dir(&self) -> Option<&Path> {
         self.graph_cache_dir.as_deref()
+    }
+
+    pub(super) fn most_graphs(&self) -> usize {
+        let default = if self.mode.is_bound() { 64 } else { 1024 };
+        self.graphs.unwrap_or(default).max(1)
+    }
+
+    pub(super) fn checks_captures(&self) -> CheckCaptures {
+        self.check_captures
     }
 
     pub(super) fn is_fullgraph(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Values now, gradients later: a compiled function in two programs, with what the second needs of the first kept in between.
 
-use super::{Compiled, MOST_GRAPHS};
+use super::Compiled;
+use super::entries::Held;
 use crate::autodiff;
 use crate::compile::backend::Program;
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ pub(super) struct Halves<O> {
     backward: Box<dyn Program>,
     /// Which of the arguments and captured tensors the second takes.
     arguments: Vec<usize>,
-    captured: Vec<Tensor>,
+    captured: Vec<Held>,
     template: O,
 }
 
@@ -50,7 +51,8 @@ where
             t.check()?;
         }
         let halves = self.halves(x, &args)?;
-        args.extend(halves.captured.iter().cloned());
+        let gone = || Error::CapturesChanged { loc: self.loc };
+        args.extend(halves.captured.iter().map(|h| h.get().ok_or_else(gone)).collect::<Result<Vec<_>>>()?);
         let mut results = halves.forward.run(&args)?;
         let values = halves.template.tensors();
         let kept = results.split_off(values.len());
@@ -65,20 +67,25 @@ where
         x.describe(&mut guard);
         // Held during capture, so that two threads do not capture the same thing.
         let mut all = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.iter().find(|h| h.guard == guard) {
-            return Ok(known.clone());
+        if let Some(at) = all.iter().position(|h| h.guard == guard) {
+            // What was used last comes last. If a captured tensor is gone, the function has another one.
+            let known = all.remove(at);
+            if known.captured.iter().all(|h| h.get().is_some()) {
+                all.push(known.clone());
+                return Ok(known);
+            }
         }
         let mut types: Vec<_> = args.iter().map(|t| t.ty().clone()).collect();
         let first = types.len();
         // Once for the types of the values, once with gradients of these types coming in.
-        let (template, _) = trace::capture(&types, self.loc, |tensors| {
+        let (template, _) = trace::capture(&types, args, self.loc, |tensors| {
             let y = (self.f)(&x.rebuild(&mut tensors.iter().cloned()));
             let outputs = y.tensors();
             (y, outputs)
         })?;
         let values = template.tensors();
         types.extend(values.iter().map(|t| t.ty().clone()));
-        let (failed, captured) = trace::capture(&types, self.loc, |tensors| {
+        let (failed, captured) = trace::capture(&types, args, self.loc, |tensors| {
             let (given, seeds) = tensors.split_at(first);
             match autodiff::vjp(&self.f, &x.rebuild(&mut given.iter().cloned())) {
                 Ok((y, pull)) => {
@@ -102,10 +109,10 @@ where
             forward: compiled(&cut.forward)?,
             backward: compiled(&cut.backward)?,
             arguments: cut.arguments,
-            captured: captured.captured,
+            captured: captured.captured.into_iter().map(|t| Held::new(t, 1)).collect(),
             template,
         });
-        if all.len() == MOST_GRAPHS {
+        if all.len() >= self.options.most_graphs() {
             all.remove(0);
         }
         all.push(halves.clone());

@@ -8,9 +8,9 @@ use super::operands::address;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId};
 use crate::prim::Op;
-use crate::prim::attention::{Of, Scores};
+use crate::prim::attention::{Of, Row, Scores};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tilewright_compiler::dsl::Specialization;
 use tilewright_compiler::error::Result as CompilerResult;
@@ -32,19 +32,44 @@ pub struct Attention {
 fn scores(node: &Node) -> Option<&Scores> {
     match &node.op {
         Op::Attention(a) => Some(&a.0),
-        Op::AttentionLse(a) => Some(&a.0),
+        Op::AttentionRow(a) => Some(&a.scores),
         Op::AttentionGrad(a) => Some(&a.scores),
         _ => None,
     }
 }
 
-/// Is there a kernel for this node? The sums are left by that of their attention.
-pub(crate) fn has_kernel(graph: &Graph, node: &Node) -> bool {
-    let widths = |n: &Node| n.args.iter().take(3).filter_map(|&a| graph.ty(a).dims.last()).all(|&w| w <= MAX_WIDTH);
-    match &node.op {
-        Op::Attention(_) | Op::AttentionGrad(_) => widths(node),
-        Op::AttentionLse(_) => graph.nodes.iter().any(|(_, n)| share_kernel(n, node) && widths(n)),
-        _ => false,
+/// Which of a graph's nodes there are kernels for.
+pub(crate) struct Kernels<'g> {
+    graph: &'g Graph,
+    /// What attention that has a kernel takes: the scores, and q, k and the mask.
+    forward: HashSet<(&'g Scores, Vec<NodeId>)>,
+}
+
+impl<'g> Kernels<'g> {
+    /// Of a graph.
+    pub fn of(graph: &'g Graph) -> Self {
+        let mut forward = HashSet::new();
+        for (_, node) in graph.nodes.iter() {
+            if let (Op::Attention(a), [q, k, _, mask @ ..]) = (&node.op, &node.args[..])
+                && Self::fits(graph, node)
+            {
+                forward.insert((&a.0, [&[*q, *k], mask].concat()));
+            }
+        }
+        Self { graph, forward }
+    }
+
+    fn fits(graph: &Graph, node: &Node) -> bool {
+        node.args.iter().take(3).filter_map(|&a| graph.ty(a).dims.last()).all(|&w| w <= MAX_WIDTH)
+    }
+
+    /// Is there a kernel for this node? What is kept of rows is left by that of their attention.
+    pub fn has(&self, node: &Node) -> bool {
+        match &node.op {
+            Op::Attention(_) | Op::AttentionGrad(_) => Self::fits(self.graph, node),
+            Op::AttentionRow(r) => self.forward.contains(&(&r.scores, node.args.clone())),
+            _ => false,
+        }
     }
 }
 
@@ -54,7 +79,7 @@ pub(super) fn share_kernel(first: &Node, second: &Node) -> bool {
         return false;
     }
     match (&first.op, &second.op) {
-        (Op::Attention(_), Op::AttentionLse(_)) => {
+        (Op::Attention(_), Op::AttentionRow(_)) => {
             let [q, k, _, mask @ ..] = &first.args[..] else { return false };
             second.args.first() == Some(q) && second.args.get(1) == Some(k) && second.args[2..] == *mask
         }
@@ -78,11 +103,13 @@ impl Attention {
         let (main, _) = Self::main(graph, group)?;
         let mut lists = match &main.op {
             Op::AttentionGrad(g) if g.of == Of::Query => vec![vec![]],
-            _ => vec![vec![], vec![]],
+            Op::AttentionGrad(_) => vec![vec![]; 2],
+            _ => vec![vec![]; 3],
         };
         for (i, store) in group.stores.iter().enumerate() {
             let list = match &graph.nodes[store.node].op {
-                Op::AttentionLse(_) => 1,
+                Op::AttentionRow(r) if r.what == Row::Most => 1,
+                Op::AttentionRow(_) => 2,
                 Op::AttentionGrad(g) if g.of == Of::Value => 1,
                 _ => 0,
             };
@@ -98,9 +125,11 @@ impl Attention {
         let (main, scores) = Self::main(graph, group)?;
         let counts: Vec<usize> = Self::results(graph, group)?.iter().map(Vec::len).collect();
         let (pass, mask) = match (&main.op, &counts[..]) {
-            (Op::Attention(_), &[outs, lses]) => (AttentionPass::Forward { outs, lses }, main.args.get(3)),
-            (Op::AttentionGrad(_), &[outs]) => (AttentionPass::GradQuery { outs }, main.args.get(6)),
-            (Op::AttentionGrad(_), &[keys, values]) => (AttentionPass::GradKeyValue { keys, values }, main.args.get(6)),
+            (Op::Attention(_), &[outs, most, log_sums]) => {
+                (AttentionPass::Forward { outs, most, log_sums }, main.args.get(3))
+            }
+            (Op::AttentionGrad(_), &[outs]) => (AttentionPass::GradQuery { outs }, main.args.get(7)),
+            (Op::AttentionGrad(_), &[keys, values]) => (AttentionPass::GradKeyValue { keys, values }, main.args.get(7)),
             _ => return Err(Error::Internal(format!("{} has no kernel", main.op))),
         };
         let width = |i: usize| graph.ty(main.args[i]).dims[3];

@@ -9,14 +9,14 @@
 //!
 //! A plan that keeps them can be lowered without a panic. That its kernels are good ones is not checked.
 
-use super::attention::{has_kernel, share_kernel};
+use super::attention::{Kernels, share_kernel};
 use super::group::{Group, Limits, Plan, Read, Store, canonical};
 use super::map::Affine;
 use super::operands::{Step, operand_coordinates, reduction, step, storage};
 use crate::graph::{Graph, NodeId};
 use crate::prim::assemble::Place;
 use crate::prim::{Class, Op};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tilewright_compiler::entity::Entity;
 
 /// Checks the rules.
@@ -32,7 +32,7 @@ pub(crate) fn check(graph: &Graph, plan: &Plan, limits: Limits) -> Result<(), St
             return Err("a group names a node that the graph does not have".into());
         }
     }
-    let mut checker = Checker { graph, plan, stored: BTreeMap::new() };
+    let mut checker = Checker { graph, plan, kernels: Kernels::of(graph), stored: BTreeMap::new() };
     for (i, group) in plan.groups.iter().enumerate() {
         checker.group(group, limits).map_err(|why| format!("group {i}: {why}"))?;
     }
@@ -50,6 +50,7 @@ fn unknown(graph: &Graph, node: NodeId) -> bool {
 struct Checker<'a> {
     graph: &'a Graph,
     plan: &'a Plan,
+    kernels: Kernels<'a>,
     /// What the groups so far have stored, by target.
     stored: BTreeMap<NodeId, BTreeSet<&'a Store>>,
 }
@@ -119,7 +120,7 @@ impl<'a> Checker<'a> {
             } else {
                 let at = group.place(self.dims(store.node)).ok_or("a stored node has no place")?;
                 if !group.nodes.contains(&store.node) {
-                    self.needs(group, store.node, &at)?;
+                    self.needs(group, vec![(store.node, at)])?;
                 }
             }
             let fits = match (&store.place, self.op(store.target)) {
@@ -173,8 +174,8 @@ impl<'a> Checker<'a> {
             let main = &self.graph.nodes[*first];
             let mut rest = nodes.iter().skip(1).map(|n| &self.graph.nodes[*n]);
             let operands = how.operands.iter().zip(&main.args);
-            rule(has_kernel(self.graph, main) && rest.all(|n| share_kernel(main, n)), "attention of several kinds")?;
-            rule(!matches!(main.op, Op::AttentionLse(_)), "the sums of attention without attention")?;
+            rule(self.kernels.has(main) && rest.all(|n| share_kernel(main, n)), "attention of several kinds")?;
+            rule(!matches!(main.op, Op::AttentionRow(_)), "what attention leaves of rows without attention")?;
             rule(*space == main.ty.dims && group.reduced.is_empty() && !group.looped, "the extents of attention")?;
             rule(how.operands.len() == main.args.len(), "attention lacks operands")?;
             for (read, &arg) in operands {
@@ -209,24 +210,32 @@ impl<'a> Checker<'a> {
             let (table, _) = operands.remove(0);
             rule(self.ready(storage(self.graph, table)), "a table is not there")?;
         }
-        operands.iter().try_for_each(|(arg, at)| self.needs(group, *arg, at))
+        self.needs(group, operands)
     }
 
-    /// What a kernel needs at these coordinates.
-    fn needs(&self, group: &Group, node: NodeId, at: &[Affine]) -> Result<(), String> {
-        let at = canonical(at, &group.space);
-        if group.nodes.contains(&node) {
-            let own = group.place(self.dims(node));
-            return rule(own.is_some_and(|own| own == at), "an operand is needed at other coordinates than its own");
+    /// What a kernel needs at these coordinates. Each node is seen once at the same ones, however many ways lead to it.
+    fn needs(&self, group: &Group, operands: Vec<(NodeId, Vec<Affine>)>) -> Result<(), String> {
+        let mut seen = HashSet::new();
+        let mut todo = operands;
+        while let Some((node, at)) = todo.pop() {
+            let at = canonical(&at, &group.space);
+            if !seen.insert((node, at.clone())) {
+                continue;
+            }
+            if group.nodes.contains(&node) {
+                let own = group.place(self.dims(node));
+                rule(own.is_some_and(|own| own == at), "an operand is needed at other coordinates than its own")?;
+            } else if group.leaves.contains(&node) {
+                rule(self.ready(node), "what is read is not there")?;
+            } else {
+                match step(self.graph, node, &at, &group.space) {
+                    Step::Made => rule(self.op(node).class() == Class::Create, "what is needed is not there")?,
+                    Step::Through(args) => todo.extend(args),
+                    Step::Stored(root) => rule(self.ready(root), "what a reshape shows is not there")?,
+                }
+            }
         }
-        if group.leaves.contains(&node) {
-            return rule(self.ready(node), "what is read is not there");
-        }
-        match step(self.graph, node, &at, &group.space) {
-            Step::Made => rule(self.op(node).class() == Class::Create, "what is needed is not there"),
-            Step::Through(args) => args.iter().try_for_each(|(a, at)| self.needs(group, *a, at)),
-            Step::Stored(root) => rule(self.ready(root), "what a reshape shows is not there"),
-        }
+        Ok(())
     }
 
     /// Is this how a tensor is read where it lies?

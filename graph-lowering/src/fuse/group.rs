@@ -1,15 +1,17 @@
 //! Groups of nodes and how they grow.
 
 use super::attention::Attention;
+use super::cost::{anew, cheap, single};
 use super::kernel::Uses;
 use super::map::{self, Affine};
 use super::operands::{Step, operand_coordinates, reduction, step, storage};
-use crate::graph::{Graph, NodeId, TensorType};
+use crate::graph::{Graph, NodeId};
 use crate::prim::assemble::Place;
 use crate::prim::reduce::kept_dims;
 use crate::prim::{Class, Op};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use tilewright_compiler::entity::Entity;
 
 /// Most nodes of one kernel.
@@ -119,6 +121,11 @@ impl Group {
         self.nodes.contains(&node) && place().is_some_and(|p| p == at)
     }
 
+    /// The first node that it computes or stores.
+    fn first(&self) -> Option<NodeId> {
+        self.nodes.iter().copied().chain(self.stores.iter().map(|s| s.node)).min()
+    }
+
     /// The variables that make up the rows of a matrix product.
     pub(super) fn rows(&self) -> std::ops::Range<usize> {
         let n = self.space.len() - 2;
@@ -172,6 +179,8 @@ struct Planner<'g> {
     users: Vec<Vec<NodeId>>,
     /// Pointwise nodes that are computed anew in every kernel that needs them.
     cheap: Vec<bool>,
+    /// Single numbers that take few operations: cheaper to compute than to read.
+    single: Vec<bool>,
     /// Pointwise nodes that are computed anew in kernels that do not have them, rather than stored and read.
     anew: Vec<bool>,
     groups: Vec<Option<Group>>,
@@ -192,6 +201,7 @@ pub fn plan(graph: &Graph, fusion: bool, limits: Limits) -> Result<Plan, String>
         limits,
         users: graph.users(),
         cheap: if fusion { cheap(graph) } else { vec![false; graph.nodes.len()] },
+        single: if fusion { single(graph) } else { vec![false; graph.nodes.len()] },
         anew: if fusion { anew(graph) } else { vec![false; graph.nodes.len()] },
         groups: Vec::new(),
         member: BTreeMap::new(),
@@ -234,28 +244,37 @@ impl<'g> Planner<'g> {
         }
         match self.op(node).class() {
             Class::Create | Class::View => true,
-            // Single numbers are cheaper to compute than to read.
-            Class::Pointwise => self.cheap[node.index()] || self.graph.ty(node).elements() == 1,
+            Class::Pointwise => self.cheap[node.index()] || self.single[node.index()],
             _ => false,
         }
     }
 
     /// What reading `node` at coordinates `at` reads from memory or from the group. With `anew`, what is cheaper to compute again
     /// than to read is not read.
-    fn reads(&self, node: NodeId, at: &[Affine], group: &Group, anew: bool, out: &mut BTreeSet<Read>) {
+    fn reads(&self, operands: Vec<(NodeId, Vec<Affine>)>, group: &Group, anew: bool, out: &mut BTreeSet<Read>) {
         let space = &group.space;
-        let again = anew && self.anew[node.index()] && !group.nodes.contains(&node);
-        if !again && !self.is_free(node) {
-            out.insert(Read { node, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
-            return;
-        }
-        match step(self.graph, node, at, space) {
-            Step::Made => {}
-            Step::Through(args) => args.into_iter().for_each(|(a, at)| self.reads(a, &at, group, anew, out)),
-            // A reshape that is not affine is read as another shape of its operand's buffer.
-            Step::Stored(root) => {
-                out.insert(Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(at, space) });
-            }
+        // Each node is seen once at the same coordinates, however many ways lead to it.
+        let mut seen: HashSet<(NodeId, Vec<Affine>)> = HashSet::new();
+        let mut todo = operands;
+        while let Some((node, at)) = todo.pop() {
+            let again = anew && self.anew[node.index()] && !group.nodes.contains(&node);
+            let root = if again || self.is_free(node) {
+                if !seen.insert((node, at.clone())) {
+                    continue;
+                }
+                match step(self.graph, node, &at, space) {
+                    Step::Made => continue,
+                    Step::Through(args) => {
+                        todo.extend(args);
+                        continue;
+                    }
+                    // A reshape that is not affine is read as another shape of its operand's buffer.
+                    Step::Stored(root) => root,
+                }
+            } else {
+                node
+            };
+            out.insert(Read { node: root, dims: self.graph.ty(node).dims.clone(), at: canonical(&at, space) });
         }
     }
 
@@ -270,9 +289,7 @@ impl<'g> Planner<'g> {
         }
         // The loops of a matrix product read its operands many times.
         let anew = !matches!(self.op(node).class(), Class::Dot | Class::Scatter);
-        for (arg, at) in operands {
-            self.reads(arg, &at, group, anew, &mut out);
-        }
+        self.reads(operands, group, anew, &mut out);
         Some(out)
     }
 
@@ -285,6 +302,9 @@ impl<'g> Planner<'g> {
 
     /// Does `from` need `to`, directly or through others?
     fn reaches(&self, from: usize, to: usize) -> bool {
+        let first = |g: usize| self.groups[g].as_ref().and_then(Group::first);
+        // What lies before all that `to` computes cannot need it: nodes come after their operands.
+        let Some(earliest) = first(to) else { return from == to };
         let mut seen = HashSet::new();
         let mut stack = vec![from];
         while let Some(g) = stack.pop() {
@@ -294,7 +314,7 @@ impl<'g> Planner<'g> {
             if seen.insert(g)
                 && let Some(group) = &self.groups[g]
             {
-                stack.extend(group.leaves.iter().flat_map(|&l| self.sources(l)).filter(|&s| s != g));
+                stack.extend(group.leaves.range(earliest..).flat_map(|&l| self.sources(l)).filter(|&s| s != g));
             }
         }
         false
@@ -340,7 +360,7 @@ impl<'g> Planner<'g> {
             }
         }
         // A single number that could not join is computed where it is needed.
-        if self.op(node).class() == Class::Pointwise && self.fusion && self.graph.ty(node).elements() == 1 {
+        if self.single[node.index()] {
             return Ok(());
         }
         self.start(node).map(|_| ())
@@ -667,7 +687,7 @@ impl<'g> Planner<'g> {
                     let at: Vec<Affine> = (0..space.len()).map(Affine::variable).collect();
                     let mut reads = BTreeSet::new();
                     let mut group = Group { space, ..Group::default() };
-                    self.reads(part, &at, &group, true, &mut reads);
+                    self.reads(vec![(part, at)], &group, true, &mut reads);
                     for read in reads {
                         self.ensure_stored(read.node)?;
                         group.leaves.insert(read.node);
@@ -684,6 +704,35 @@ impl<'g> Planner<'g> {
         Ok(())
     }
 
+    /// The groups in an order in which they can run: of those that can, the one that was begun first. Some are missing if they need
+    /// each other in a circle.
+    fn order(&self) -> Vec<usize> {
+        let mut waits: Vec<usize> = vec![0; self.groups.len()];
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); self.groups.len()];
+        let mut ready = BinaryHeap::new();
+        for (g, group) in self.groups.iter().enumerate() {
+            let Some(group) = group else { continue };
+            let needs: BTreeSet<usize> =
+                group.leaves.iter().flat_map(|&l| self.sources(l)).filter(|&s| s != g).collect();
+            waits[g] = needs.len();
+            needs.iter().for_each(|&s| users[s].push(g));
+            if needs.is_empty() {
+                ready.push(Reverse(g));
+            }
+        }
+        let mut order = Vec::new();
+        while let Some(Reverse(g)) = ready.pop() {
+            order.push(g);
+            for &user in &users[g] {
+                waits[user] -= 1;
+                if waits[user] == 0 {
+                    ready.push(Reverse(user));
+                }
+            }
+        }
+        order
+    }
+
     /// Adds the stores of what other groups read, and puts the groups in order.
     fn finish(mut self) -> Result<Plan, String> {
         let needed: BTreeSet<NodeId> = self
@@ -695,17 +744,7 @@ impl<'g> Planner<'g> {
         for node in needed {
             self.ensure_stored(node)?;
         }
-        let mut done = vec![false; self.groups.len()];
-        let mut order = Vec::new();
-        while let Some(next) = (0..self.groups.len()).find(|&g| {
-            !done[g]
-                && self.groups[g]
-                    .as_ref()
-                    .is_some_and(|group| group.leaves.iter().flat_map(|&l| self.sources(l)).all(|s| s == g || done[s]))
-        }) {
-            done[next] = true;
-            order.push(next);
-        }
+        let order = self.order();
         if order.len() != self.groups.iter().flatten().count() {
             return Err("the groups need each other in a circle".into());
         }
@@ -716,34 +755,6 @@ impl<'g> Planner<'g> {
     }
 }
 
-/// Pointwise nodes that cost less to compute than to store and read: a few operations on made-up tensors (masks, positions),
-/// and widening casts of inputs.
-fn cheap(graph: &Graph) -> Vec<bool> {
-    const MOST: u32 = 8;
-    // Operations since nothing, for nodes that need no input.
-    let mut made: Vec<Option<u32>> = Vec::with_capacity(graph.nodes.len());
-    let mut cheap = Vec::with_capacity(graph.nodes.len());
-    for (_, node) in graph.nodes.iter() {
-        let sum = node.args.iter().try_fold(0u32, |n, a| Some(n + made[a.index()]?));
-        let own = match node.op.class() {
-            Class::Create => Some(0),
-            Class::View => sum,
-            Class::Pointwise => sum.map(|n| n + 1).filter(|&n| n <= MOST),
-            _ => None,
-        };
-        let widening = matches!(node.op, Op::Cast(_)) && {
-            let mut source = node.args[0];
-            while graph.nodes[source].op.class() == Class::View {
-                source = graph.nodes[source].args[0];
-            }
-            graph.nodes[source].op == Op::Input && graph.ty(source).dtype.bytes() < node.ty.dtype.bytes()
-        };
-        made.push(own);
-        cheap.push(node.op.class() == Class::Pointwise && (own.is_some() || widening));
-    }
-    cheap
-}
-
 /// Rows from which on a kernel of looped rows has enough programs.
 const MANY_ROWS: usize = 128;
 
@@ -751,48 +762,4 @@ const MANY_ROWS: usize = 128;
 fn again(group: &Group) -> bool {
     let rows: usize = kept_dims(&group.space, &group.reduced).iter().product();
     rows >= MANY_ROWS && group.reduced.last() == Some(&(group.space.len() - 1))
-}
-
-/// Pointwise nodes that read no more bytes when computed again than they have: a few operations on one large tensor (or on two
-/// of half its bytes) and on small ones. Kernels that do not compute them anyway do it again, and nobody stores them.
-fn anew(graph: &Graph) -> Vec<bool> {
-    // A GPU computes about 30 while it writes and reads back two bytes.
-    const MOST_OPERATIONS: u32 = 32;
-    const MOST_LEAVES: usize = 5;
-    // A tensor with so many times fewer elements counts for nothing.
-    const SMALL: usize = 8;
-    struct Cone {
-        operations: u32,
-        leaves: BTreeSet<NodeId>,
-    }
-    let mut cones: Vec<Option<Cone>> = Vec::with_capacity(graph.nodes.len());
-    for (_, node) in graph.nodes.iter() {
-        if node.op.class() != Class::Pointwise {
-            cones.push(None);
-            continue;
-        }
-        let mut cone = Cone { operations: 1, leaves: BTreeSet::new() };
-        for &a in &node.args {
-            let mut source = a;
-            while graph.nodes[source].op.class() == Class::View {
-                source = graph.nodes[source].args[0];
-            }
-            match (&cones[source.index()], graph.nodes[source].op.class()) {
-                (Some(inner), _) => {
-                    cone.operations += inner.operations;
-                    cone.leaves.extend(&inner.leaves);
-                }
-                (None, Class::Create) => {}
-                (None, _) => {
-                    cone.leaves.insert(source);
-                }
-            }
-        }
-        let elements = node.ty.elements();
-        let large = cone.leaves.iter().map(|&l| graph.ty(l)).filter(|t| t.elements() * SMALL > elements);
-        let read: usize = large.map(TensorType::bytes).sum();
-        let fits = cone.operations <= MOST_OPERATIONS && cone.leaves.len() <= MOST_LEAVES && read <= node.ty.bytes();
-        cones.push(fits.then_some(cone));
-    }
-    cones.into_iter().map(|c| c.is_some()).collect()
 }

@@ -8,7 +8,7 @@ use super::varying::{self, Number, bucket};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, NodeId, strides};
 use crate::prim::{Class, Op};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tilewright_compiler::DType;
 use tilewright_compiler::dsl::{ComptimeValue, KernelDef, KernelId, Specialization};
@@ -128,6 +128,7 @@ impl Uses {
     /// Those of a group's nodes, without its stores.
     pub(super) fn of(graph: &Graph, group: &Group) -> Self {
         let mut uses = Self::default();
+        let mut seen = HashSet::new();
         for &node in &group.nodes {
             // Every member has coordinates; it could not have joined without.
             let Some(mut operands) = operand_coordinates(graph, node, group) else { continue };
@@ -139,9 +140,7 @@ impl Uses {
                     uses.others.insert(linear(&at[rank..], &graph.ty(table).dims[1..]));
                 }
             }
-            for (arg, at) in operands {
-                uses.visit(graph, group, arg, &at);
-            }
+            uses.visit(graph, group, operands, &mut seen);
         }
         uses
     }
@@ -151,25 +150,35 @@ impl Uses {
         self.reads.iter().map(|(_, a)| a).chain(&self.others)
     }
 
-    fn visit(&mut self, graph: &Graph, group: &Group, node: NodeId, at: &[Affine]) {
-        let at = canonical(at, &group.space);
-        if group.has(graph, node, &at) {
-            return;
-        }
-        let dims = &graph.ty(node).dims;
-        if group.leaves.contains(&node) {
-            self.reads.insert((node, address(&Read { node, dims: dims.clone(), at })));
-            return;
-        }
-        match step(graph, node, &at, &group.space) {
-            Step::Made => {
-                if let Op::Iota(iota) = &graph.nodes[node].op {
-                    self.others.insert(at[iota.axis].clone());
-                }
+    /// What operands read that are no members. Each is `seen` once at the same coordinates, however many ways lead to it.
+    fn visit(
+        &mut self,
+        graph: &Graph,
+        group: &Group,
+        operands: Vec<(NodeId, Vec<Affine>)>,
+        seen: &mut HashSet<(NodeId, Vec<Affine>)>,
+    ) {
+        let mut todo = operands;
+        while let Some((node, at)) = todo.pop() {
+            let at = canonical(&at, &group.space);
+            if group.has(graph, node, &at) || !seen.insert((node, at.clone())) {
+                continue;
             }
-            Step::Through(args) => args.iter().for_each(|(a, at)| self.visit(graph, group, *a, at)),
-            Step::Stored(root) => {
-                self.reads.insert((root, linear(&at, dims)));
+            let dims = &graph.ty(node).dims;
+            if group.leaves.contains(&node) {
+                self.reads.insert((node, address(&Read { node, dims: dims.clone(), at })));
+                continue;
+            }
+            match step(graph, node, &at, &group.space) {
+                Step::Made => {
+                    if let Op::Iota(iota) = &graph.nodes[node].op {
+                        self.others.insert(at[iota.axis].clone());
+                    }
+                }
+                Step::Through(args) => todo.extend(args),
+                Step::Stored(root) => {
+                    self.reads.insert((root, linear(&at, dims)));
+                }
             }
         }
     }
@@ -190,7 +199,7 @@ pub fn kernel(graph: &Arc<Graph>, group: &Group, device: &Device) -> Result<Kern
         let dims = &graph.ty(store.node).dims;
         let at = group.place(dims).ok_or_else(|| broken("a stored node has no place"))?;
         if !group.nodes.contains(&store.node) {
-            uses.visit(graph, group, store.node, &at);
+            uses.visit(graph, group, vec![(store.node, at.clone())], &mut HashSet::new());
         }
         let place = stored_at(graph, store, &at);
         uses.others.insert(place.clone());

@@ -14,6 +14,7 @@
 //! | [`group`] | the spaces of groups; what may join |
 //! | `operands` | where a group's nodes find their operands |
 //! | `check` | is a plan from a file one of this graph? |
+//! | `cost` | what is computed again rather than stored |
 //! | [`kernel`] | a group as a kernel: loop variables, tiles, launch geometry |
 //! | [`varying`] | extents and other numbers that a kernel takes as parameters |
 //! | `emit` | the kernel's Tile IR |
@@ -24,6 +25,7 @@
 
 pub(crate) mod attention;
 mod check;
+mod cost;
 mod emit;
 pub mod group;
 pub mod kernel;

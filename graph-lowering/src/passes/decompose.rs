@@ -2,6 +2,7 @@
 
 use crate::autodiff::replay;
 use crate::error::Result;
+use crate::fuse::attention::Kernels;
 use crate::graph::{Graph, Node};
 use crate::prim::{Class, Op, ScatterAdd};
 use crate::tensor::trace;
@@ -14,7 +15,8 @@ use tilewright_compiler::tile::rules::dot_accumulator;
 /// # Errors
 /// A broken invariant.
 pub fn decompose(graph: &Graph) -> Result<Graph> {
-    rewrite(graph, &needs)
+    let kernels = Kernels::of(graph);
+    rewrite(graph, &|node| needs(graph, &kernels, node))
 }
 
 /// The graph with attention and its gradients in terms of other primitives.
@@ -22,18 +24,18 @@ pub fn decompose(graph: &Graph) -> Result<Graph> {
 /// # Errors
 /// A broken invariant.
 pub fn expand_attention(graph: &Graph) -> Result<Graph> {
-    decompose(&rewrite(graph, &|_, node| node.op.class() == Class::Attention)?)
+    decompose(&rewrite(graph, &|node| node.op.class() == Class::Attention)?)
 }
 
 /// The graph with the nodes of a kind decomposed.
-fn rewrite(graph: &Graph, needs: &dyn Fn(&Graph, &Node) -> bool) -> Result<Graph> {
-    if !graph.nodes.iter().any(|(_, n)| needs(graph, n)) {
+fn rewrite(graph: &Graph, needs: &dyn Fn(&Node) -> bool) -> Result<Graph> {
+    if !graph.nodes.iter().any(|(_, n)| needs(n)) {
         return Ok(graph.clone());
     }
     let types: Vec<_> = graph.inputs.iter().map(|&i| graph.ty(i).clone()).collect();
-    let ((), captured) = trace::capture(&types, Loc::UNKNOWN, |args| {
+    let ((), captured) = trace::capture(&types, &[], Loc::UNKNOWN, |args| {
         let values = replay(graph, args, &|node, operands| {
-            if needs(graph, node) { node.op.primitive().decompose(operands) } else { None }
+            if needs(node) { node.op.primitive().decompose(operands) } else { None }
         });
         let outputs = graph.outputs.iter().map(|o| values[o.index()].clone()).collect();
         ((), outputs)
@@ -41,13 +43,13 @@ fn rewrite(graph: &Graph, needs: &dyn Fn(&Graph, &Node) -> bool) -> Result<Graph
     Ok(captured.graph)
 }
 
-fn needs(graph: &Graph, node: &Node) -> bool {
+fn needs(graph: &Graph, kernels: &Kernels<'_>, node: &Node) -> bool {
     match node.op.class() {
         Class::Composite => true,
         Class::Reduce => matches!(&node.op, Op::Reduce(r) if r.is_split(graph.ty(node.args[0]))),
         Class::Scatter => ScatterAdd::is_rewritten(graph.ty(node.args[1])),
-        // Without the attention that leaves them the sums have no kernel; nor has attention of more than a tile can hold.
-        Class::Attention => !crate::fuse::attention::has_kernel(graph, node),
+        // Without the attention that leaves them there is no kernel for rows; nor is there for more than a tile can hold.
+        Class::Attention => !kernels.has(node),
         Class::Dot => dot_accumulator(graph.ty(node.args[0]).dtype).is_none(),
         _ => false,
     }

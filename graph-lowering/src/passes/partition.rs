@@ -10,7 +10,7 @@ use super::Moved;
 use crate::error::Result;
 use crate::graph::{Graph, Node, NodeId};
 use crate::prim::{Class, Op};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use tilewright_compiler::entity::Entity;
 
 /// The two halves of a joint graph.
@@ -54,8 +54,8 @@ pub fn partition(joint: &Graph, values: usize, seeds: std::ops::Range<usize>) ->
     let forward = extract(joint, &first_inputs, &[outputs, &kept].concat())?;
     let second_inputs = [&saved_inputs, &kept, &joint.inputs[seeds]].concat();
     let backward = extract(joint, &second_inputs, gradients)?;
-    let place = |n: &NodeId| first_inputs.iter().position(|i| i == n);
-    Ok(Halves { forward, backward, arguments: saved_inputs.iter().filter_map(place).collect() })
+    let place: HashMap<NodeId, usize> = first_inputs.iter().enumerate().map(|(i, &n)| (n, i)).collect();
+    Ok(Halves { forward, backward, arguments: saved_inputs.iter().filter_map(|n| place.get(n).copied()).collect() })
 }
 
 /// May the second half compute this again?
@@ -105,7 +105,7 @@ fn minimum_cut(joint: &Graph, needed: &BTreeSet<NodeId>) -> Vec<NodeId> {
     all.filter(|&id| joint.nodes[id].op.class() != Class::Create).collect()
 }
 
-/// A flow network: Edmonds and Karp's algorithm, by shortest paths.
+/// A flow network: Dinitz's algorithm, which sends along all shortest ways at once.
 struct Flow {
     /// Edges out of each vertex; each edge lies beside its reverse.
     out: Vec<Vec<usize>>,
@@ -129,31 +129,60 @@ impl Flow {
     /// Sends as much as there is room for.
     fn run(&mut self, source: usize, sink: usize) {
         loop {
-            let mut by: Vec<Option<usize>> = vec![None; self.out.len()];
-            let mut queue = VecDeque::from([source]);
-            while let Some(v) = queue.pop_front() {
-                for &e in &self.out[v] {
-                    let to = self.to[e];
-                    if self.left[e] > 0 && to != source && by[to].is_none() {
-                        by[to] = Some(e);
-                        queue.push_back(to);
+            let level = self.levels(source);
+            if level[sink] == usize::MAX {
+                return;
+            }
+            // The next edge to try of each vertex: what led nowhere in this round is not tried again.
+            let mut next = vec![0; self.out.len()];
+            let mut path: Vec<usize> = Vec::new();
+            loop {
+                let at = path.last().map_or(source, |&e| self.to[e]);
+                if at == sink {
+                    let most = path.iter().map(|&e| self.left[e]).min().unwrap_or(0);
+                    // A way without limit: what may not be computed again is always as wide as its bytes, so there is none.
+                    for &e in &path {
+                        if self.left[e] != u64::MAX {
+                            self.left[e] -= most;
+                        }
+                        self.left[e ^ 1] = self.left[e ^ 1].saturating_add(most);
+                    }
+                    // Back to where there is room left.
+                    let Some(full) = path.iter().position(|&e| self.left[e] == 0) else { return };
+                    path.truncate(full);
+                    continue;
+                }
+                let onward = |e: usize| self.left[e] > 0 && level[self.to[e]] == level[at] + 1;
+                match self.out[at][next[at]..].iter().position(|&e| onward(e)) {
+                    Some(i) => {
+                        next[at] += i;
+                        path.push(self.out[at][next[at]]);
+                    }
+                    None => {
+                        next[at] = self.out[at].len();
+                        let Some(e) = path.pop() else { break };
+                        next[self.to[e ^ 1]] += 1;
                     }
                 }
             }
-            let (mut path, mut at) = (Vec::new(), sink);
-            while let Some(e) = by[at] {
-                path.push(e);
-                at = self.to[e ^ 1];
-            }
-            let Some(most) = path.iter().map(|&e| self.left[e]).min() else { return };
-            // A path without limit: what may not be computed again is always as wide as its bytes, so there is none.
-            for e in path {
-                if self.left[e] != u64::MAX {
-                    self.left[e] -= most;
+        }
+    }
+
+    /// How many edges with room left lead to each vertex, at least; the greatest number if none do.
+    fn levels(&self, source: usize) -> Vec<usize> {
+        let mut level = vec![usize::MAX; self.out.len()];
+        level[source] = 0;
+        let mut queue = VecDeque::from([source]);
+        while let Some(v) = queue.pop_front() {
+            for &e in &self.out[v] {
+                let to = self.to[e];
+                if self.left[e] > 0 && level[to] == usize::MAX {
+                    level[to] = level[v] + 1;
+                    queue.push_back(to);
                 }
-                self.left[e ^ 1] = self.left[e ^ 1].saturating_add(most);
             }
         }
+        level
     }
 
     /// The vertices from which there is room left on a way to the sink.
@@ -173,9 +202,10 @@ impl Flow {
 /// The part of a graph that computes `outputs` from `inputs`.
 fn extract(graph: &Graph, inputs: &[NodeId], outputs: &[NodeId]) -> Result<Graph> {
     let mut wanted = vec![false; graph.nodes.len()];
+    let given: HashSet<NodeId> = inputs.iter().copied().collect();
     let mut todo = outputs.to_vec();
     while let Some(id) = todo.pop() {
-        if !std::mem::replace(&mut wanted[id.index()], true) && !inputs.contains(&id) {
+        if !std::mem::replace(&mut wanted[id.index()], true) && !given.contains(&id) {
             todo.extend(&graph.nodes[id].args);
         }
     }
@@ -186,7 +216,7 @@ fn extract(graph: &Graph, inputs: &[NodeId], outputs: &[NodeId]) -> Result<Graph
         moved.set(i, node);
     }
     for (id, node) in graph.nodes.iter() {
-        if wanted[id.index()] && !inputs.contains(&id) {
+        if wanted[id.index()] && !given.contains(&id) {
             let args = node.args.iter().map(|&a| moved.get(a)).collect::<Result<Vec<_>>>()?;
             let new = part.nodes.push(Node { args, ..node.clone() });
             moved.set(id, new);

@@ -4,7 +4,7 @@ use super::{Moved, live};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Node, NodeId};
 use crate::literal::Literal;
-use crate::prim::{Broadcast, Class, Full, Op, Permute, Reshape};
+use crate::prim::{Broadcast, Class, Full, Op, Permute, Reshape, Slice};
 use std::collections::HashMap;
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::tile::BinaryOp;
@@ -102,6 +102,10 @@ fn rewrite(graph: &Graph, node: &Node) -> Rewrite {
             }
             _ => Rewrite::Same,
         },
+        Op::Slice(outer) => match &arg(0).op {
+            Op::Slice(inner) => Rewrite::Node(Op::Slice(slice_of_slice(inner, outer)), arg(0).args.clone()),
+            _ => Rewrite::Same,
+        },
         // Gradients were taken before.
         Op::Detach(_) => Rewrite::Value(node.args[0]),
         Op::Cast(c) if arg(0).ty.dtype == c.to => Rewrite::Value(node.args[0]),
@@ -126,6 +130,20 @@ fn rewrite(graph: &Graph, node: &Node) -> Rewrite {
         _ if node.op.class() == Class::Pointwise => fold(graph, node).unwrap_or(Rewrite::Same),
         _ => Rewrite::Same,
     }
+}
+
+/// A part of a part, as a part of the whole.
+fn slice_of_slice(inner: &Slice, outer: &Slice) -> Slice {
+    let mut all = Slice { start: vec![], limit: vec![], step: vec![] };
+    for i in 0..inner.start.len() {
+        let start = inner.start[i] + outer.start[i] * inner.step[i];
+        // One beyond the last element, if there is one.
+        let last = outer.limit[i].checked_sub(outer.start[i] + 1).map(|n| start + n * inner.step[i]);
+        all.start.push(start);
+        all.limit.push(last.map_or(start, |l| l + 1));
+        all.step.push(inner.step[i] * outer.step[i]);
+    }
+    all
 }
 
 /// A pointwise function of numbers repeated is one number repeated.

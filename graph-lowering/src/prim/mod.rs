@@ -30,7 +30,7 @@ use crate::graph::TensorType;
 use crate::literal::Literal;
 use crate::tensor::Tensor;
 pub use assemble::{Cat, Pad};
-pub use attention::{Attention, AttentionGrad, AttentionLse};
+pub use attention::{Attention, AttentionGrad, AttentionRow};
 pub use create::{Full, Iota};
 pub use dot::Dot;
 pub use index::{Gather, ScatterAdd};
@@ -85,7 +85,7 @@ pub enum Op {
     /// Weighted means of values.
     Attention(Attention),
     /// The logarithms of the sums that attention divides by.
-    AttentionLse(AttentionLse),
+    AttentionRow(AttentionRow),
     /// The gradient of an operand of attention.
     AttentionGrad(AttentionGrad),
     /// Rows of a table.
@@ -213,7 +213,7 @@ impl Op {
             Op::ArgReduce(p) => p,
             Op::Dot(p) => p,
             Op::Attention(p) => p,
-            Op::AttentionLse(p) => p,
+            Op::AttentionRow(p) => p,
             Op::AttentionGrad(p) => p,
             Op::Gather(p) => p,
             Op::ScatterAdd(p) => p,

@@ -38,7 +38,7 @@ impl Tensor {
                 let word = scale.unwrap_or(1.0 / (self.dims()[self.rank() - 1] as f64).sqrt()).to_bits();
                 let mut operands = vec![q.cast(result), k.cast(result), v.cast(result)];
                 if let Some(mask) = mask {
-                    let mask = if takes_mask(mask.dtype()) { mask.clone() } else { mask.cast(DType::F32) };
+                    let mask = if takes_mask(mask.dtype()) { mask.clone() } else { narrowed(mask) };
                     let full = [&dims[..], &[q.dims()[2], k.dims()[2]]].concat();
                     operands.push(mask.broadcast_to(&full).reshape(&[
                         q.dims()[0],
@@ -54,6 +54,17 @@ impl Tensor {
             }
         }
     }
+}
+
+/// A mask of a type that kernels do not take, as `f32`: what is finite stays finite, so that the least `f64` hides a key no more
+/// than the least `f32` does, and a query all of whose keys it hides sees them evenly.
+fn narrowed(mask: &Tensor) -> Tensor {
+    if mask.dtype() != DType::F64 {
+        return mask.cast(DType::F32);
+    }
+    let most = f64::from(f32::MAX);
+    let near = mask.maximum(-most).minimum(most);
+    mask.abs().eq_(f64::INFINITY).where_(mask, &near).cast(DType::F32)
 }
 
 type Operands = (Vec<usize>, [Tensor; 3]);
@@ -135,6 +146,9 @@ fn wide(
         scores = s.where_(&scores, f64::NEG_INFINITY);
     }
     let axis = scores.rank() - 1;
+    if keys == 0 {
+        return scores.matmul(&own(v));
+    }
     let mut kept = scores.dims();
     kept[axis] = 1;
     let top = scores.max(&[axis]).reshape(&kept);

@@ -146,21 +146,18 @@ impl Tensor {
 
     // ---- values -------------------------------------------------------------------------------------------------
 
-    /// The tensor on the host.
+    /// The tensor on the host. While a function is being captured: as it is for the arguments of the call that captures; the function
+    /// then runs eagerly, and `explain()` says where it reads.
     ///
     /// # Errors
-    /// The mistake of a failed tensor; [`Error::ReadBack`] while a function is being captured; what the device says.
+    /// The mistake of a failed tensor; what the device says.
     #[track_caller]
     pub fn to_literal(&self) -> Result<Arc<Literal>> {
         match &self.0 {
             Repr::Host(l) => Ok(l.clone()),
             Repr::Device(d) => d.read(),
             Repr::Failed(e, _) => Err((**e).clone()),
-            Repr::Traced { .. } => {
-                let loc = Loc::caller();
-                trace::note_read_back(loc);
-                Err(Error::ReadBack { loc })
-            }
+            Repr::Traced { trace, node, .. } => trace::read_back(*trace, *node, Loc::caller()),
         }
     }
 

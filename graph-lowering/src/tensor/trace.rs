@@ -9,7 +9,7 @@ use crate::graph::{Graph, NodeId, TensorType, verify::check_size};
 use crate::literal::Literal;
 use crate::prim::Op;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tilewright_compiler::DType;
@@ -18,9 +18,15 @@ use tilewright_compiler::error::Loc;
 struct Tracer {
     id: u64,
     graph: Graph,
+    /// How many of the graph's first inputs are arguments.
+    arguments: usize,
+    /// What the function is called with while it is captured, if that is known: values that are read back follow from it.
+    given: Vec<Tensor>,
     captured: Vec<Tensor>,
     known: HashMap<Identity, NodeId>,
     read_back: Option<Loc>,
+    /// Values that were read back, and what they were made of.
+    values: HashMap<NodeId, Arc<Literal>>,
 }
 
 /// What makes two captured tensors the same.
@@ -57,12 +63,15 @@ impl Drop for Guard {
     }
 }
 
-/// Captures `f` with arguments of these types. `f` gives its result and the tensors of it.
+/// Captures `f` with arguments of these types. `f` gives its result and the tensors of it. `given` are the arguments that it is
+/// called with, or the first of them: should `f` read values back, it gets those that follow from them, and goes on as if it ran
+/// eagerly. Without them reading is an error.
 ///
 /// # Errors
 /// The first mistake among the results.
 pub(crate) fn capture<R>(
     types: &[TensorType],
+    given: &[Tensor],
     loc: Loc,
     f: impl FnOnce(&[Tensor]) -> (R, Vec<Tensor>),
 ) -> Result<(R, Captured)> {
@@ -75,18 +84,25 @@ pub(crate) fn capture<R>(
             Tensor(Repr::Traced { trace: id, node, ty: Arc::new(ty.clone()) })
         })
         .collect();
-    let tracer = Tracer { id, graph, captured: Vec::new(), known: HashMap::new(), read_back: None };
+    let tracer = Tracer {
+        id,
+        graph,
+        arguments: types.len(),
+        given: given.to_vec(),
+        captured: Vec::new(),
+        known: HashMap::new(),
+        read_back: None,
+        values: HashMap::new(),
+    };
     TRACERS.with_borrow_mut(|t| t.push(tracer));
     let guard = Guard;
     let (result, outputs) = f(&args);
     let finished = TRACERS.with_borrow_mut(|t| -> Result<Captured> {
         let tracer = t.last_mut().ok_or_else(|| Error::Internal("the tracer is gone".into()))?;
-        if tracer.read_back.is_none() {
-            for o in &outputs {
-                o.check()?;
-                let node = tracer.node_of(o)?;
-                tracer.graph.outputs.push(node);
-            }
+        for o in &outputs {
+            o.check()?;
+            let node = tracer.node_of(o)?;
+            tracer.graph.outputs.push(node);
         }
         Ok(Captured {
             graph: std::mem::take(&mut tracer.graph),
@@ -103,13 +119,53 @@ pub(crate) fn is_capturing() -> bool {
     TRACERS.with_borrow(|t| !t.is_empty())
 }
 
-/// Notes that values were asked for during capture.
-pub(crate) fn note_read_back(loc: Loc) {
+/// The values of a tensor of a function that is being captured, as they are for the arguments it is called with. That they were asked
+/// for is noted: with other arguments they may be others, and the function go another way.
+///
+/// # Errors
+/// [`Error::ReadBack`] if it is not known what the function is called with; the mistakes of what the values are made of.
+pub(crate) fn read_back(trace: u64, node: NodeId, loc: Loc) -> Result<Arc<Literal>> {
     TRACERS.with_borrow_mut(|t| {
         for tracer in t.iter_mut() {
             tracer.read_back.get_or_insert(loc);
         }
-    });
+        value(t, trace, node, loc)
+    })
+}
+
+/// The value of a node of one of the graphs being captured.
+fn value(tracers: &mut [Tracer], trace: u64, node: NodeId, loc: Loc) -> Result<Arc<Literal>> {
+    let outside = || Error::tensor(loc, "a tensor made while a function was captured is used outside that function");
+    let at = tracers.iter().position(|t| t.id == trace).ok_or_else(outside)?;
+    // What it is made of and is not known yet.
+    let mut needed = BTreeSet::new();
+    let mut todo = vec![node];
+    while let Some(n) = todo.pop() {
+        if !tracers[at].values.contains_key(&n) && needed.insert(n) {
+            todo.extend(&tracers[at].graph.nodes[n].args);
+        }
+    }
+    for n in needed {
+        let tracer = &tracers[at];
+        let data = &tracer.graph.nodes[n];
+        let result = if data.op == Op::Input {
+            let input = tracer.graph.inputs.iter().position(|&i| i == n);
+            let tensor = input.and_then(|i| match i.checked_sub(tracer.arguments) {
+                Some(i) => tracer.captured.get(i),
+                None => tracer.given.get(i),
+            });
+            match tensor.cloned().ok_or(Error::ReadBack { loc })?.0 {
+                Repr::Traced { trace, node, .. } => value(&mut tracers[..at], trace, node, loc)?,
+                other => Tensor(other).to_literal()?,
+            }
+        } else {
+            let operands: Vec<&Literal> =
+                data.args.iter().filter_map(|a| tracer.values.get(a).map(Arc::as_ref)).collect();
+            Arc::new(data.op.eval(&operands, &data.ty).map_err(|message| Error::tensor(data.loc, message))?)
+        };
+        tracers[at].values.insert(n, result);
+    }
+    tracers[at].values.get(&node).cloned().ok_or_else(|| Error::Internal(format!("{node} has no value")))
 }
 
 impl Tracer {

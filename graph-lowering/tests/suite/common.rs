@@ -1,6 +1,6 @@
 //! Running one function in every way.
 
-use tilewright_graph_lowering::{Explanation, Options, Structure, Tensor, compile};
+use tilewright_graph_lowering::{Dynamic, Explanation, Options, Structure, Tensor, compile};
 
 /// Pseudo-random numbers in -1 .. 1.
 pub fn noise(seed: u64, dims: &[usize]) -> Tensor {
@@ -39,16 +39,42 @@ pub fn everywhere<I: Structure, O: Structure>(
     x: &I,
     tolerance: f64,
 ) -> (O, Explanation) {
+    in_ways(&ways()[..3], what, f, x, tolerance)
+}
+
+/// [`everywhere`], and with extents as parameters. What the fused one became is given.
+pub fn everywhere_and_dynamic<I: Structure, O: Structure>(
+    what: &str,
+    f: impl Fn(&I) -> O,
+    x: &I,
+    tolerance: f64,
+) -> (O, Explanation) {
+    in_ways(&ways(), what, f, x, tolerance)
+}
+
+/// How a function may be run.
+pub fn ways() -> [(&'static str, Options); 4] {
+    [
+        ("interpreter", Options::new().backend("interpreter")),
+        ("unfused", Options::new().device("cpu").fusion(false)),
+        ("fused", Options::new().device("cpu")),
+        ("dynamic", Options::new().device("cpu").dynamic(Dynamic::Always)),
+    ]
+}
+
+fn in_ways<I: Structure, O: Structure>(
+    ways: &[(&'static str, Options)],
+    what: &str,
+    f: impl Fn(&I) -> O,
+    x: &I,
+    tolerance: f64,
+) -> (O, Explanation) {
     let expected = f(x);
     for t in expected.tensors() {
         t.check().unwrap_or_else(|e| panic!("{what}: {e}"));
     }
     let mut explanation = Explanation::default();
-    for (way, options) in [
-        ("interpreter", Options::new().backend("interpreter")),
-        ("unfused", Options::new().device("cpu").fusion(false)),
-        ("fused", Options::new().device("cpu")),
-    ] {
+    for (way, options) in ways.iter().cloned() {
         let compiled = compile(&f, options).unwrap();
         let got = compiled.call(x).unwrap_or_else(|e| panic!("{what}, {way}: {e}"));
         for (g, e) in got.tensors().iter().zip(expected.tensors()) {

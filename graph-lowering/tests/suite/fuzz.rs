@@ -5,10 +5,16 @@ use tilewright_graph_lowering::{DType, Dynamic, Options, Tensor, compile, grad};
 
 /// Reproducible choices.
 #[derive(Clone)]
-struct Choices(u64);
+pub struct Choices(u64);
 
 impl Choices {
-    fn below(&mut self, n: usize) -> usize {
+    /// Those of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// One of the numbers below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % n
     }
@@ -168,14 +174,14 @@ fn three_hundred_random_graphs_agree() {
     }
 }
 
-/// The seeds of a test that runs one in `part` of them: from `TILEWRIGHT_FUZZ_SEED` on, `TILEWRIGHT_FUZZ_COUNT` in all.
+/// The seeds of a test that runs one in `part` of them: from `TILEWRIGHT_FUZZ_FROM` on, `TILEWRIGHT_FUZZ_SEEDS` in all.
 fn seeds(part: u64) -> std::ops::Range<u64> {
-    let first: u64 = std::env::var("TILEWRIGHT_FUZZ_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let first: u64 = std::env::var("TILEWRIGHT_FUZZ_FROM").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     first..first.saturating_add(count() / part)
 }
 
 fn count() -> u64 {
-    std::env::var("TILEWRIGHT_FUZZ_COUNT").ok().and_then(|s| s.parse().ok()).unwrap_or(300)
+    std::env::var("TILEWRIGHT_FUZZ_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(300)
 }
 
 fn ways() -> [(&'static str, Options); 2] {

@@ -4,14 +4,18 @@
 extern crate tilewright_runtime as tilewright;
 
 mod attention;
+mod attention_edges;
 mod cache;
 mod capture;
 mod common;
 mod dynamic;
 mod fuzz;
+mod fuzz_special;
 mod generated;
 mod golden;
 mod gradients;
+mod growth;
+mod host_values;
 mod kernels;
 mod model;
 mod modes;

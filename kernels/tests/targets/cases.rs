@@ -93,23 +93,23 @@ pub fn attention<T: Float + DotElement + Element>(
     Case::new(format!("{what} of {rows} x {width} {}, {config:?}", T::DTYPE), &launch)
 }
 
-/// What a graph's attention is compiled to, for well aligned tensors: with a mask, and logarithms of sums.
+/// What a graph's attention is compiled to, for well aligned tensors: with a mask, and what is kept of rows.
 pub fn attention_forward<T: Element>(width: usize, mask: Option<DType>, config: AttentionConfig) -> Case {
     let names: &[&'static str] = match mask {
-        Some(_) => &["q", "k", "v", "mask", "out", "lse"],
-        None => &["q", "k", "v", "out", "lse"],
+        Some(_) => &["q", "k", "v", "mask", "out", "most", "log_sum"],
+        None => &["q", "k", "v", "out", "most", "log_sum"],
     };
     let hint = |divisor, known, alias_class| ParamHint { divisor, known, alias_class };
     let mut hints = Vec::new();
     for (i, name) in names.iter().enumerate() {
-        let rank = if *name == "lse" { 3 } else { 4 };
+        let rank = if matches!(*name, "most" | "log_sum") { 3 } else { 4 };
         hints.push(hint(16, None, i as u32));
         hints.extend(vec![hint(16, None, 0); 2 * rank - 1]);
         hints.push(hint(1, Some(1), 0));
     }
     let spec = Specialization { index: DType::I32, hints, fp_fusion: false };
     let tiles = AttentionTiles::new(config, Attention { causal: false, scale: None }, width, width);
-    let pass = AttentionPass::Forward { outs: 1, lses: 1 };
+    let pass = AttentionPass::Forward { outs: 1, most: 1, log_sums: 1 };
     let kernel = AttentionKernel { pass, dtype: T::DTYPE, mask, tiles };
     let func = kernel.build("attention_forward", names, &spec).unwrap();
     let name = format!("attention of width {width} {} with a mask of {mask:?}, {config:?}", T::DTYPE);
@@ -124,11 +124,14 @@ pub fn attention_backward<T: Element>(
 ) -> Vec<Case> {
     let hint = |divisor, known, alias_class| ParamHint { divisor, known, alias_class };
     let passes = [
-        (AttentionPass::GradQuery { outs: 1 }, &["q", "k", "v", "g", "lse", "delta", "dq"][..]),
-        (AttentionPass::GradKeyValue { keys: 1, values: 1 }, &["q", "k", "v", "g", "lse", "delta", "dk", "dv"][..]),
+        (AttentionPass::GradQuery { outs: 1 }, &["q", "k", "v", "g", "most", "log_sum", "delta", "dq"][..]),
+        (
+            AttentionPass::GradKeyValue { keys: 1, values: 1 },
+            &["q", "k", "v", "g", "most", "log_sum", "delta", "dk", "dv"][..],
+        ),
     ];
     let case = |(pass, names): (AttentionPass, &[&'static str])| {
-        let rank = |i: usize| if i == 4 || i == 5 { 3 } else { 4 };
+        let rank = |i: usize| if (4..7).contains(&i) { 3 } else { 4 };
         let mut hints = Vec::new();
         for i in 0..names.len() {
             // Base, extents, strides, the last of which is 1.
