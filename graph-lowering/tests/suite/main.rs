@@ -8,6 +8,7 @@ mod cache;
 mod capture;
 mod common;
 mod dynamic;
+mod found;
 mod fuzz;
 mod generated;
 mod golden;
