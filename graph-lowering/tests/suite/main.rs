@@ -16,5 +16,6 @@ mod gradients;
 mod kernels;
 mod model;
 mod modes;
+mod oracle;
 mod pullback;
 mod weights;
