@@ -117,7 +117,7 @@ int_operand!(i32, i64, u32, u64, usize);
 
 /// The least and the greatest of an integer type.
 pub(super) fn range(dtype: DType) -> Option<(i128, i128)> {
-    let bits = dtype.bits() as u32;
+    let bits = dtype.bits();
     match dtype.kind() {
         Kind::Signed => Some((-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)),
         Kind::Unsigned => Some((0, (1i128 << bits) - 1)),

@@ -183,7 +183,10 @@ fn compare(part: usize, parts: usize) {
                         Err(e) => Err(e.to_string()),
                     };
                     if let Err(what) = verdict {
-                        wrong.push(format!("{kind}{} {p:?} of {}, {way}: {what}", case.f, x.join(", ")));
+                        let what = format!("{kind}{} {p:?} of {}, {way}: {what}", case.f, x.join(", "));
+                        // The devices' drivers may take minutes: what is wrong is said at once.
+                        println!("{what}");
+                        wrong.push(what);
                     }
                 }
             }
