@@ -1,4 +1,4 @@
-//! Elementary functions that the Tile IR has no op for, each as a sequence of its ops: so they cost one node, are computed
+//! Functions that the Tile IR has no op for, each as a sequence of its ops: so they cost one node, are computed
 //! again instead of stored where that is cheaper, and have gradients of their own. Halves are computed in `f32` and rounded
 //! once.
 //!
@@ -9,6 +9,7 @@ use super::{Class, Primitive, arity};
 use crate::graph::TensorType;
 use crate::literal::{Literal, word_of};
 use crate::tensor::Tensor;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use tilewright_compiler::DType;
@@ -91,6 +92,52 @@ impl Primitive for Elementary {
             Elementary::Expm1 => g * x.exp(),
             Elementary::Erfc => g * (x * x).neg().exp() * -std::f64::consts::FRAC_2_SQRT_PI,
         })]
+    }
+}
+
+/// `(x, y)`: the remainder of floats with the sign of y, also if it is 0. Of integers it is an op of the Tile IR.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Remainder;
+
+impl Primitive for Remainder {
+    fn name(&self) -> String {
+        "remainder".into()
+    }
+    fn class(&self) -> Class {
+        Class::Pointwise
+    }
+    fn infer(&self, args: &[&TensorType]) -> Result<TensorType, String> {
+        arity(args, 2)?;
+        if args[0] != args[1] || !args[0].dtype.is_float() {
+            return Err(format!("{} and {}: expected floats of one type and the same extents", args[0], args[1]));
+        }
+        Ok(args[0].clone())
+    }
+    fn eval(&self, args: &[&Literal], out: &TensorType) -> Result<Literal, String> {
+        Ok(Literal::from_fn(out.clone(), |i| {
+            let (x, y) = (args[0].f64(i), args[1].f64(i));
+            let rest = x % y;
+            let rest = if rest == 0.0 { 0f64.copysign(y) } else { rest };
+            word_of(out.dtype, if (rest < 0.0) != (y < 0.0) && rest != 0.0 { rest + y } else { rest })
+        }))
+    }
+    fn emit(&self, b: &mut Builder, args: &[Value]) -> Built {
+        let (x, y) = (args[0], args[1]);
+        let dtype = b.ty(x).dtype();
+        let (zero, minus) = (b.const_f64(dtype, 0.0)?, b.const_f64(dtype, -0.0)?);
+        let rest = b.binary(BinaryOp::Rem, x, y)?;
+        let moved = b.binary(BinaryOp::Add, rest, y)?;
+        let (low, below) = (b.compare(Cmp::Lt, rest, zero)?, b.compare(Cmp::Lt, y, zero)?);
+        let opposite = b.binary(BinaryOp::Xor, low, below)?;
+        let some = b.select(opposite, moved, rest)?;
+        let none = b.select(below, minus, zero)?;
+        let even = b.compare(Cmp::Eq, rest, zero)?;
+        b.select(even, none, some)
+    }
+    fn vjp(&self, args: &[Tensor], out: &Tensor, g: &Tensor) -> Vec<Option<Tensor>> {
+        // The quotient that was taken; `x / y` may round up to the next one.
+        let quotient = ((&args[0] - out) / &args[1]).round();
+        vec![Some(g.clone()), Some((g * quotient).neg())]
     }
 }
 

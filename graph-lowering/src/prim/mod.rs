@@ -6,7 +6,7 @@
 //! | file | primitives |
 //! |---|---|
 //! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast, detach |
-//! | [`elementary`] | log1p, expm1, erfc |
+//! | [`elementary`] | log1p, expm1, erfc, remainder |
 //! | [`create`] | full, iota |
 //! | [`views`] | reshape, permute, broadcast_in_dim, slice: no arithmetic, other coordinates |
 //! | [`assemble`] | pad, cat: a tensor made of parts |
@@ -35,7 +35,7 @@ pub use assemble::{Cat, Pad};
 pub use attention::{Attention, AttentionGrad, AttentionLse};
 pub use create::{Full, Iota};
 pub use dot::Dot;
-pub use elementary::Elementary;
+pub use elementary::{Elementary, Remainder};
 pub use index::{Gather, ScatterAdd};
 pub use pointwise::{Cast, Detach, Select};
 pub use reduce::{ArgReduce, Reduce};
@@ -59,6 +59,8 @@ pub enum Op {
     Unary(#[serde(with = "by_name")] UnaryOp),
     /// A function of one operand that takes several ops of the Tile IR, element by element.
     Elementary(#[serde(with = "by_name")] Elementary),
+    /// The remainder of floats with the sign of the divisor.
+    Remainder(Remainder),
     /// A function of two operands, element by element.
     Binary(#[serde(with = "by_name")] BinaryOp),
     /// A comparison, element by element.
@@ -204,6 +206,7 @@ impl Op {
             Op::Iota(p) => p,
             Op::Unary(p) => p,
             Op::Elementary(p) => p,
+            Op::Remainder(p) => p,
             Op::Binary(p) => p,
             Op::Compare(p) => p,
             Op::Select(p) => p,

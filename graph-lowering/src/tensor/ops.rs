@@ -3,8 +3,8 @@
 use super::operand::{Choice, Operand, compare_signs, promote};
 use super::{Tensor, fail, trace::apply};
 use crate::prim::{
-    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Elementary, Gather, Op, Pad, Permute, Reduce, Reshape,
-    ScatterAdd, Select, Slice,
+    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Elementary, Gather, Op, Pad, Permute, Reduce, Remainder,
+    Reshape, ScatterAdd, Select, Slice,
 };
 use std::ops::{Bound, RangeBounds};
 use tilewright_compiler::DType;
@@ -246,10 +246,7 @@ impl Tensor {
         if !x.dtype().is_float() {
             return apply(Op::Binary(BinaryOp::FloorMod), &[&x, &y]);
         }
-        let rest = x.fmod(&y);
-        // A zero takes the divisor's sign, too: -0 + 0 is 0.
-        let rest = y.lt(0.0).where_((rest.neg() + 0.0).neg(), &rest + 0.0);
-        opposite(&rest, &y).where_(&rest + &y, &rest)
+        apply(Op::Remainder(Remainder), &[&x, &y])
     }
 
     /// `!x` of truth values and integers.
