@@ -4,6 +4,7 @@
 //! `TILEWRIGHT_ORACLE_DEVICES=opencl:0,vulkan:0` compares with these devices, too, and `TILEWRIGHT_ORACLE_ONLY=exp` takes the
 //! functions of this name alone.
 
+mod accuracy;
 mod apply;
 mod coverage;
 
