@@ -141,7 +141,7 @@ impl Gpt {
             let qkv = linear(&norm(&x, &block.norm1), &block.qkv);
             let part = |i: usize| {
                 let heads = [batch, length, self.heads, width / self.heads];
-                qkv.narrow(2, i * width, (i + 1) * width).reshape(&heads).permute(&[0, 2, 1, 3])
+                qkv.narrow(2, i * width, width).reshape(&heads).permute(&[0, 2, 1, 3])
             };
             let mixed = part(0).attention(&part(1), &part(2), None, true, None);
             let mixed = mixed.permute(&[0, 2, 1, 3]).reshape(&[batch, length, width]);

@@ -48,8 +48,8 @@ impl AdamW {
     pub fn step(&self, p: &Tensor, g: &Tensor, m: &Tensor, v: &Tensor, step: &Tensor) -> (Tensor, Tensor, Tensor) {
         let m = m * self.beta1 + g * (1.0 - self.beta1);
         let v = v * self.beta2 + g * g * (1.0 - self.beta2);
-        // beta^step, by way of the logarithm.
-        let decayed = |beta: f64| 1.0 - (step * beta.ln()).exp();
+        // 1 - beta^step, by way of the logarithm, and without loss where beta is nearly 1.
+        let decayed = |beta: f64| (step * beta.ln()).expm1().neg();
         let divisor = (&v / decayed(self.beta2)).sqrt() + self.eps;
         let moved = &m / decayed(self.beta1) / divisor * self.lr;
         let p = p * (1.0 - self.lr * self.weight_decay) - moved;

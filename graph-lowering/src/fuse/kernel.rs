@@ -132,6 +132,10 @@ impl Uses {
         for &node in &group.nodes {
             // Every member has coordinates; it could not have joined without.
             let Some(mut operands) = operand_coordinates(graph, node, group) else { continue };
+            if let (Op::Iota(iota), Some(at)) = (&graph.nodes[node].op, group.place(&graph.ty(node).dims)) {
+                // Coordinates that are a result of their own need their axis.
+                uses.others.insert(at[iota.axis].clone());
+            }
             if graph.nodes[node].op.class() == Class::Gather {
                 let (table, _) = operands.remove(0);
                 uses.tables.insert(storage(graph, table));

@@ -6,6 +6,7 @@ use crate::graph::{Graph, Node, NodeId};
 use crate::literal::Literal;
 use crate::prim::{Broadcast, Class, Full, Op, Permute, Reshape, Slice};
 use std::collections::HashMap;
+use tilewright_compiler::DType;
 use tilewright_compiler::entity::Entity;
 use tilewright_compiler::tile::BinaryOp;
 
@@ -118,15 +119,25 @@ fn rewrite(graph: &Graph, node: &Node) -> Rewrite {
                 full(i).is_some_and(|f| tilewright_compiler::tile::Constant(f.word).as_f64(f.dtype) == value)
             };
             let int = !node.ty.dtype.is_float();
+            let truth = |i: usize| full(i).filter(|f| f.dtype == DType::Bool).map(|f| f.word & 1 == 1);
             match op {
                 BinaryOp::Mul if is(1, 1.0) => Rewrite::Value(node.args[0]),
                 BinaryOp::Mul if is(0, 1.0) => Rewrite::Value(node.args[1]),
                 BinaryOp::Div if is(1, 1.0) => Rewrite::Value(node.args[0]),
                 BinaryOp::Add if int && is(1, 0.0) => Rewrite::Value(node.args[0]),
                 BinaryOp::Add if int && is(0, 0.0) => Rewrite::Value(node.args[1]),
+                BinaryOp::And if truth(1) == Some(true) => Rewrite::Value(node.args[0]),
+                BinaryOp::And if truth(0) == Some(true) => Rewrite::Value(node.args[1]),
+                BinaryOp::Or if truth(1) == Some(false) => Rewrite::Value(node.args[0]),
+                BinaryOp::Or if truth(0) == Some(false) => Rewrite::Value(node.args[1]),
                 _ => Rewrite::Same,
             }
         }
+        Op::Select(_) => match full(0).map(|f| f.word & 1 == 1) {
+            Some(true) => Rewrite::Value(node.args[1]),
+            Some(false) => Rewrite::Value(node.args[2]),
+            None => Rewrite::Same,
+        },
         _ if node.op.class() == Class::Pointwise => fold(graph, node).unwrap_or(Rewrite::Same),
         _ => Rewrite::Same,
     }

@@ -79,6 +79,10 @@ impl Primitive for Iota {
         if self.dtype == DType::Bool {
             return Err("coordinates are numbers, not truth values".into());
         }
+        let (n, bits) = (self.dims[self.axis], self.dtype.bits() - u32::from(self.dtype.is_signed()));
+        if self.dtype.is_int() && bits < 64 && n > 1 << bits {
+            return Err(format!("coordinates up to {} do not fit in {}: take a wider type", n - 1, self.dtype));
+        }
         Ok(TensorType::new(self.dtype, &self.dims[..]))
     }
     fn eval(&self, _: &[&Literal], out: &TensorType) -> Result<Literal, String> {

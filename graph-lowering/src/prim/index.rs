@@ -102,7 +102,7 @@ impl Primitive for ScatterAdd {
     }
     fn vjp(&self, args: &[Tensor], _: &Tensor, g: &Tensor) -> Vec<Option<Tensor>> {
         let (index, dims) = (&args[1], args[0].dims());
-        let inside = index.ge(0.0).and(index.lt(self.rows as f64));
+        let inside = index.ge(0).and(index.lt(self.rows));
         let axes: Vec<usize> = (0..index.rank()).collect();
         let picked = g.gather_rows(index);
         vec![Some(inside.broadcast_in_dim(&dims, &axes).where_(&picked, 0.0)), None]

@@ -6,6 +6,7 @@
 //! | file | primitives |
 //! |---|---|
 //! | [`pointwise`] | the functions of one and two operands, comparisons, select, cast, detach |
+//! | [`elementary`] | log1p, expm1, erfc, remainder |
 //! | [`create`] | full, iota |
 //! | [`views`] | reshape, permute, broadcast_in_dim, slice: no arithmetic, other coordinates |
 //! | [`assemble`] | pad, cat: a tensor made of parts |
@@ -19,6 +20,7 @@ pub mod assemble;
 pub mod attention;
 pub mod create;
 pub mod dot;
+pub mod elementary;
 pub mod index;
 pub mod pointwise;
 pub mod reduce;
@@ -33,6 +35,7 @@ pub use assemble::{Cat, Pad};
 pub use attention::{Attention, AttentionGrad, AttentionRow};
 pub use create::{Full, Iota};
 pub use dot::Dot;
+pub use elementary::{Elementary, Remainder};
 pub use index::{Gather, ScatterAdd};
 pub use pointwise::{Cast, Detach, Select};
 pub use reduce::{ArgReduce, Reduce};
@@ -54,6 +57,10 @@ pub enum Op {
     Iota(Iota),
     /// A function of one operand, element by element.
     Unary(#[serde(with = "by_name")] UnaryOp),
+    /// A function of one operand that takes several ops of the Tile IR, element by element.
+    Elementary(#[serde(with = "by_name")] Elementary),
+    /// The remainder of floats with the sign of the divisor.
+    Remainder(Remainder),
     /// A function of two operands, element by element.
     Binary(#[serde(with = "by_name")] BinaryOp),
     /// A comparison, element by element.
@@ -198,6 +205,8 @@ impl Op {
             Op::Full(p) => p,
             Op::Iota(p) => p,
             Op::Unary(p) => p,
+            Op::Elementary(p) => p,
+            Op::Remainder(p) => p,
             Op::Binary(p) => p,
             Op::Compare(p) => p,
             Op::Select(p) => p,

@@ -100,21 +100,24 @@ impl Primitive for BinaryOp {
     fn vjp(&self, args: &[Tensor], out: &Tensor, g: &Tensor) -> Vec<Option<Tensor>> {
         let (x, y) = (&args[0], &args[1]);
         // The gradient goes to the operand that was chosen; half to each of equal ones.
-        let chosen = |better: Tensor, tie: Tensor| {
-            let half = g * 0.5;
-            let zero = g.zeros_like();
-            let first = better.where_(g, tie.where_(&half, &zero));
-            let second = g - &first;
-            vec![Some(first), Some(second)]
+        let unless = |first_lost: Tensor, second_lost: Tensor| {
+            let (half, zero) = (g * 0.5, g.zeros_like());
+            let tie = x.eq_(y).where_(&half, g);
+            vec![Some(first_lost.where_(&zero, &tie)), Some(second_lost.where_(&zero, &tie))]
         };
+        // `fmax` passes over NaN, unless both are.
+        let first_nan = || x.ne_(x).and(y.eq_(y));
         match self {
             BinaryOp::Add => vec![Some(g.clone()), Some(g.clone())],
             BinaryOp::Sub => vec![Some(g.clone()), Some(g.neg())],
             BinaryOp::Mul => vec![Some(g * y), Some(g * x)],
             BinaryOp::Div => vec![Some(g / y), Some((g * out / y).neg())],
-            BinaryOp::Rem => vec![Some(g.clone()), Some((g * (x / y).trunc()).neg())],
-            BinaryOp::Max | BinaryOp::FMax => chosen(x.gt(y), x.eq_(y)),
-            BinaryOp::Min | BinaryOp::FMin => chosen(x.lt(y), x.eq_(y)),
+            // The quotient that was taken; `x / y` may round up to the next one.
+            BinaryOp::Rem => vec![Some(g.clone()), Some((g * ((x - out) / y).round()).neg())],
+            BinaryOp::Max => unless(x.lt(y), x.gt(y)),
+            BinaryOp::Min => unless(x.gt(y), x.lt(y)),
+            BinaryOp::FMax => unless(x.lt(y).or(first_nan()), x.gt(y).or(y.ne_(y))),
+            BinaryOp::FMin => unless(x.gt(y).or(first_nan()), x.lt(y).or(y.ne_(y))),
             BinaryOp::FloorDiv
             | BinaryOp::FloorMod
             | BinaryOp::MulHi

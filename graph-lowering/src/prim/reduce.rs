@@ -177,20 +177,22 @@ impl Primitive for Reduce {
         let spread = |t: &Tensor| t.broadcast_in_dim(&dims, &axes);
         vec![match self.op {
             ReduceOp::Sum => Some(spread(g)),
-            // The greatest elements share the gradient evenly.
+            // The greatest elements share the gradient evenly. Their number is beyond what halves can count.
             ReduceOp::Max | ReduceOp::Min => {
-                let chosen = x.eq_(spread(out)).cast(x.dtype());
-                let count = chosen.reduce_strict(ReduceOp::Sum, &self.axes);
-                Some(chosen * spread(&(g / count)))
+                let chosen = x.eq_(spread(out));
+                let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+                let count = chosen.cast(DType::I32).reduce_strict(ReduceOp::Sum, &self.axes).cast(wide);
+                let share = (g.cast(wide) / count).cast(x.dtype());
+                Some(chosen.cast(x.dtype()) * spread(&share))
             }
             // The product of the others: by division where no factor is 0; with one 0, it alone has a gradient.
             ReduceOp::Prod => {
                 let zero = x.eq_(0.0);
                 let others = zero.where_(1.0, x).reduce_strict(ReduceOp::Prod, &self.axes);
-                let zeros = zero.cast(x.dtype()).reduce_strict(ReduceOp::Sum, &self.axes);
+                let zeros = zero.cast(DType::I32).reduce_strict(ReduceOp::Sum, &self.axes);
                 let (others, zeros) = (spread(&others), spread(&zeros));
-                let at_zero = zeros.eq_(1.0).where_(&others, 0.0);
-                let elsewhere = zeros.eq_(0.0).where_(&(&others / zero.where_(1.0, x)), 0.0);
+                let at_zero = zeros.eq_(1).where_(&others, 0.0);
+                let elsewhere = zeros.eq_(0).where_(&(&others / zero.where_(1.0, x)), 0.0);
                 Some(spread(g) * zero.where_(&at_zero, &elsewhere))
             }
             ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => None,

@@ -1,6 +1,7 @@
 //! Attention: broadcasting and masks around the primitive.
 
-use super::ops::{broadcast_dims, promote};
+use super::operand::promote;
+use super::ops::broadcast_dims;
 use super::trace::apply_at;
 use super::{Tensor, fail};
 use crate::prim::attention::{Scores, takes, takes_mask};

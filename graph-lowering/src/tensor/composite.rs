@@ -10,7 +10,7 @@ const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 
 impl Tensor {
     /// Halves as `f32`, other floats as they are, integers as `f32`.
-    fn accurate(&self) -> Tensor {
+    pub(super) fn accurate(&self) -> Tensor {
         match self.dtype() {
             DType::F32 | DType::F64 => self.clone(),
             _ => self.cast(DType::F32),
@@ -38,24 +38,46 @@ impl Tensor {
         self.keep(ReduceOp::Max, axis).detach()
     }
 
+    /// How many elements are reduced along `axes`.
+    fn count(&self, axes: &[usize]) -> usize {
+        axes.iter().map(|&a| self.ty().dims.get(a).copied().unwrap_or(1)).product()
+    }
+
     /// The mean along `axes`; NaN of no elements.
     #[track_caller]
     pub fn mean(&self, axes: &[usize]) -> Tensor {
         let x = self.as_float();
-        let count: usize = axes.iter().map(|&a| self.ty().dims.get(a).copied().unwrap_or(1)).product();
-        (x.accurate().sum(axes) / count as f64).cast(x.dtype())
+        x.accurate().wide_mean(axes).cast(x.dtype())
     }
 
-    /// The variance along `axes`: squared distances from the mean, divided by their number less `correction`.
+    #[track_caller]
+    fn wide_mean(&self, axes: &[usize]) -> Tensor {
+        let sum = self.sum(axes);
+        match self.count(axes) {
+            0 => sum + f64::NAN,
+            n => sum / n as f64,
+        }
+    }
+
+    /// The variance along `axes`: squared distances from the mean, divided by their number less `correction`, but not by less than
+    /// 0: so it is infinite or NaN if there are too few elements.
     #[track_caller]
     pub fn var(&self, axes: &[usize], correction: usize) -> Tensor {
         let x = self.as_float();
-        let wide = x.accurate();
-        let count: usize = axes.iter().map(|&a| self.ty().dims.get(a).copied().unwrap_or(1)).product();
-        let kept: Vec<usize> = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
-        let mean = (wide.sum(axes) / count as f64).broadcast_in_dim(&x.dims(), &kept);
-        let distance = &wide - mean;
-        ((&distance * &distance).sum(axes) / (count as f64 - correction as f64)).cast(x.dtype())
+        x.accurate().wide_var(axes, correction).cast(x.dtype())
+    }
+
+    #[track_caller]
+    fn wide_var(&self, axes: &[usize], correction: usize) -> Tensor {
+        let kept: Vec<usize> = (0..self.rank()).filter(|a| !axes.contains(a)).collect();
+        let mean = self.wide_mean(axes).broadcast_in_dim(&self.dims(), &kept);
+        let distance = self - mean;
+        let squares = (&distance * &distance).sum(axes);
+        match self.count(axes).saturating_sub(correction) {
+            // As division by 0: NaN of 0, since squares are not negative.
+            0 => squares * f64::INFINITY,
+            n => squares / n as f64,
+        }
     }
 
     /// The root, with the gradient 0 at 0, where that of `sqrt` is infinite.
@@ -67,7 +89,8 @@ impl Tensor {
     /// The standard deviation along `axes`; see [`Tensor::var`]. The gradient of a constant is 0.
     #[track_caller]
     pub fn std(&self, axes: &[usize], correction: usize) -> Tensor {
-        self.var(axes, correction).safe_sqrt()
+        let x = self.as_float();
+        x.accurate().wide_var(axes, correction).safe_sqrt().cast(x.dtype())
     }
 
     /// The Euclidean norm along `axes`. The gradient at 0 is 0.
@@ -78,9 +101,18 @@ impl Tensor {
         (&wide * &wide).sum(axes).safe_sqrt().cast(x.dtype())
     }
 
+    /// Are there no elements along `axis`?
+    fn is_empty_along(&self, axis: usize) -> bool {
+        self.check().is_ok() && self.ty().dims.get(axis) == Some(&0)
+    }
+
     /// `log(sum(exp(x)))` along `axis`, which goes away, without overflow; minus infinity if all are.
     #[track_caller]
     pub fn logsumexp(&self, axis: usize) -> Tensor {
+        if self.is_empty_along(axis) {
+            let dims = crate::prim::reduce::kept_dims(&self.dims(), &[axis]);
+            return Tensor::full(self.as_float().dtype(), &dims, f64::NEG_INFINITY);
+        }
         let x = self.accurate();
         let top = x.top(axis);
         // An infinite maximum would make the differences NaN.
@@ -93,14 +125,17 @@ impl Tensor {
     /// `log(exp(x) + exp(y))` without overflow.
     #[track_caller]
     pub fn logaddexp(&self, other: impl Operand) -> Tensor {
-        let other = other.operand(self);
-        let (x, y) = (self.as_float(), other.as_float());
+        let (x, y) = match self.pair(&other.operand(self)) {
+            Ok(pair) => pair,
+            Err(failed) => return failed,
+        };
+        let (own, x, y) = (x.as_float().dtype(), x.accurate(), y.accurate());
         let top = x.maximum(&y);
         // Equal infinities have no difference.
         let infinite = top.abs().eq_(f64::INFINITY);
         let least = x.minimum(&y);
         let distance = infinite.where_(0.0, least - &top);
-        infinite.where_(&top, &top + (distance.exp() + 1.0).log())
+        infinite.where_(&top, &top + distance.exp().log1p()).cast(own)
     }
 
     /// `x log(y)`; 0 where x is 0, unless y is NaN.
@@ -114,6 +149,9 @@ impl Tensor {
     /// `exp(x) / sum(exp(x))` along `axis`, without overflow.
     #[track_caller]
     pub fn softmax(&self, axis: usize) -> Tensor {
+        if self.is_empty_along(axis) {
+            return self.as_float();
+        }
         let x = self.accurate();
         let e = (&x - x.top(axis)).exp();
         let total = e.keep(ReduceOp::Sum, axis);
@@ -123,6 +161,9 @@ impl Tensor {
     /// The logarithm of [`Tensor::softmax`], accurate where that is tiny.
     #[track_caller]
     pub fn log_softmax(&self, axis: usize) -> Tensor {
+        if self.is_empty_along(axis) {
+            return self.as_float();
+        }
         let x = self.accurate();
         let shifted = &x - x.top(axis);
         let total = shifted.exp().keep(ReduceOp::Sum, axis);
@@ -206,43 +247,52 @@ impl Tensor {
         })
     }
 
-    /// `log(1 + exp(x))`; `x` itself above 20.
+    /// `log(1 + exp(x))`, accurate where that is tiny.
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
-        self.in_f32(|x| {
-            let large = x.gt(20.0);
-            let small = large.where_(0.0, x);
-            large.where_(x, (small.exp() + 1.0).log())
-        })
+        // Half the gradient at 0 comes from the maximum.
+        self.in_f32(|x| x.maximum(0.0) + x.abs().neg().exp().log1p())
     }
 
-    /// -1, 0 or 1; 0 for NaN.
+    /// `log(sigmoid(x))`, accurate where that is nearly 0.
+    #[track_caller]
+    pub fn log_sigmoid(&self) -> Tensor {
+        self.in_f32(|x| x.minimum(0.0) - x.abs().neg().exp().log1p())
+    }
+
+    /// -1, 0 or 1; 0 for NaN. Truth values as they are.
     #[track_caller]
     pub fn sign(&self) -> Tensor {
-        let to = if self.dtype() == DType::Bool { DType::I32 } else { self.dtype() };
-        let x = self.cast(to);
-        x.gt(0.0).cast(to) - x.lt(0.0).cast(to)
+        if self.dtype() == DType::Bool {
+            return self.clone();
+        }
+        self.gt(0).cast(self.dtype()) - self.lt(0).cast(self.dtype())
     }
 
-    /// `x` brought into `lo..=hi`; NaN stays. The gradient at and beyond the bounds is 0.
+    /// `x` brought into `lo..=hi`: the smaller of `hi` and the greater of `x` and `lo`, so `hi` if that is below `lo`, and NaN if any
+    /// of the three is. Integer bounds outside the range of integers bound nothing. The gradient at and beyond the bounds is 0.
     #[track_caller]
     pub fn clamp(&self, lo: impl Operand, hi: impl Operand) -> Tensor {
-        let (lo, hi) = (lo.operand(self), hi.operand(self));
-        self.le(&lo).where_(&lo, self.ge(&hi).where_(&hi, self))
+        let (lo, hi) = (lo.bound(self), hi.bound(self));
+        // A NaN bound is taken, and so is what meets one.
+        let beyond = |x: Tensor, bound: &Tensor| if bound.dtype().is_float() { x.or(bound.ne_(bound)) } else { x };
+        let raised = beyond(self.le(&lo), &lo).where_(&lo, self);
+        beyond(raised.ge(&hi), &hi).where_(&hi, &raised)
     }
 
-    /// `value` where `mask` holds, else `x`.
+    /// `value` where `mask` holds, else `x`, in this tensor's type, see [`Tensor::full`].
     #[track_caller]
     pub fn masked_fill(&self, mask: &Tensor, value: f64) -> Tensor {
-        mask.where_(value, self)
+        mask.where_(Tensor::full(self.dtype(), &[], value), self)
     }
 
     /// A new last dimension of extent `classes` with 1 at the place the number says, else 0; `i64`.
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
         let dims = [&self.dims()[..], &[classes]].concat();
-        let number = Tensor::iota(self.dtype(), &dims, self.rank());
-        self.unsqueeze(self.rank()).eq_(&number).cast(DType::I64)
+        let place = self.as_index();
+        let number = Tensor::iota(place.dtype(), &dims, self.rank());
+        place.unsqueeze(self.rank()).eq_(&number).cast(DType::I64)
     }
 
     /// `x wᵀ + b` with a weight of extents `[out, in]`.

@@ -6,13 +6,14 @@
 mod attention;
 mod composite;
 mod loss;
+mod operand;
 mod ops;
 pub mod random;
 pub mod structure;
 pub(crate) mod trace;
 
 pub use loss::Reduction;
-pub use ops::Operand;
+pub use operand::{Choice, Operand};
 pub use structure::Structure;
 
 use crate::error::{Error, Result};
@@ -64,14 +65,17 @@ impl Tensor {
         Self::new(&[value], &[])
     }
 
-    /// One number repeated.
+    /// One number repeated. Integer types take its whole part, which must be in their range.
     #[track_caller]
     pub fn full(dtype: DType, dims: &[usize], value: f64) -> Tensor {
+        if let Err(message) = fits(dtype, value) {
+            return fail(Loc::caller(), message);
+        }
         let word = Constant::from_f64(dtype, value).0;
         trace::apply(Op::Full(Full { dtype, dims: dims.to_vec(), word }), &[])
     }
 
-    /// One integer repeated, exactly also above 2^53.
+    /// One integer repeated, exactly also above 2^53. Types of less than 64 bits take its lowest bits.
     #[track_caller]
     pub fn full_int(dtype: DType, dims: &[usize], value: i64) -> Tensor {
         let word = Constant::from_i64(dtype, value).0;
@@ -204,6 +208,16 @@ impl From<Arc<Literal>> for Tensor {
     fn from(literal: Arc<Literal>) -> Self {
         Tensor(Repr::Host(literal))
     }
+}
+
+/// Is the whole part of a number in the range of an integer type?
+fn fits(dtype: DType, value: f64) -> std::result::Result<(), String> {
+    let Some((least, greatest)) = operand::range(dtype) else { return Ok(()) };
+    // The greatest of 64 bits are no doubles; the next number is.
+    if value.trunc() >= least as f64 && value.trunc() < (greatest + 1) as f64 {
+        return Ok(());
+    }
+    Err(format!("{value} as {dtype}, which goes from {least} to {greatest}"))
 }
 
 /// A failed tensor.

@@ -1,96 +1,16 @@
 //! Primitives as methods: strict ones, and those with NumPy's broadcasting and promotion of types.
 
+use super::operand::{Choice, Operand, compare_signs, promote};
 use super::{Tensor, fail, trace::apply};
 use crate::prim::{
-    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Gather, Op, Pad, Permute, Reduce, Reshape, ScatterAdd,
-    Select, Slice,
+    ArgReduce, Broadcast, Cast, Cat, Cumsum, Detach, Dot, Elementary, Gather, Op, Pad, Permute, Reduce, Remainder,
+    Reshape, ScatterAdd, Select, Slice,
 };
+use std::ops::{Bound, RangeBounds};
 use tilewright_compiler::DType;
 use tilewright_compiler::dtype::Kind;
 use tilewright_compiler::error::Loc;
 use tilewright_compiler::tile::{BinaryOp, Cmp, Constant, ReduceOp, UnaryOp};
-
-/// The type that elements of two types meet in: floats win over integers, wider over narrower; `f16` with `bf16` gives
-/// `f32`; a signed and an unsigned integer give the next wider signed one (`i64` at most).
-pub fn promote(a: DType, b: DType) -> DType {
-    if a == b {
-        return a;
-    }
-    let signed = |bytes: usize| match bytes {
-        1 => DType::I8,
-        2 => DType::I16,
-        4 => DType::I32,
-        _ => DType::I64,
-    };
-    match (a.kind(), b.kind()) {
-        (Kind::Bool, _) => b,
-        (_, Kind::Bool) => a,
-        (Kind::Float, Kind::Float) if a.bytes() == b.bytes() => DType::F32,
-        (Kind::Float, Kind::Signed | Kind::Unsigned) => a,
-        (Kind::Signed | Kind::Unsigned, Kind::Float) => b,
-        (Kind::Signed, Kind::Unsigned) if a.bytes() <= b.bytes() => signed(b.bytes() * 2),
-        (Kind::Unsigned, Kind::Signed) if b.bytes() <= a.bytes() => signed(a.bytes() * 2),
-        _ if a.bytes() > b.bytes() => a,
-        _ => b,
-    }
-}
-
-/// What may stand beside a tensor in an expression: a tensor, or a host number, which takes the tensor's type (`f32` for a
-/// fraction beside integers).
-pub trait Operand {
-    /// The operand as a tensor.
-    fn operand(self, beside: &Tensor) -> Tensor;
-}
-
-impl Operand for &Tensor {
-    fn operand(self, _: &Tensor) -> Tensor {
-        self.clone()
-    }
-}
-
-impl Operand for Tensor {
-    fn operand(self, _: &Tensor) -> Tensor {
-        self
-    }
-}
-
-impl Operand for f64 {
-    #[track_caller]
-    fn operand(self, beside: &Tensor) -> Tensor {
-        let dtype = beside.dtype();
-        let exact = self.fract() == 0.0 && self.abs() < 9e15;
-        let dtype = match dtype.kind() {
-            Kind::Float => dtype,
-            Kind::Bool if exact => DType::I32,
-            Kind::Signed | Kind::Unsigned if exact => dtype,
-            _ => DType::F32,
-        };
-        Tensor::full(dtype, &[], self)
-    }
-}
-
-impl Operand for f32 {
-    #[track_caller]
-    fn operand(self, beside: &Tensor) -> Tensor {
-        f64::from(self).operand(beside)
-    }
-}
-
-macro_rules! int_operand {
-    ($($t:ty),*) => { $(
-        impl Operand for $t {
-            #[track_caller]
-            fn operand(self, beside: &Tensor) -> Tensor {
-                let dtype = if beside.dtype() == DType::Bool { DType::I32 } else { beside.dtype() };
-                match i64::try_from(self) {
-                    Ok(v) => Tensor::full_int(dtype, &[], v),
-                    Err(_) => fail(Loc::caller(), format!("{self} does not fit in 64 bits")),
-                }
-            }
-        }
-    )* };
-}
-int_operand!(i32, i64, usize);
 
 /// The extents both broadcast to: aligned at the end; extents agree or are 1.
 pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
@@ -111,10 +31,33 @@ macro_rules! unary_methods {
         $(#[$doc])*
         #[track_caller]
         pub fn $name(&self) -> Tensor {
-            let x = if UnaryOp::$op == UnaryOp::Neg || UnaryOp::$op == UnaryOp::Abs { self.clone() } else { self.as_float() };
-            apply(Op::Unary(UnaryOp::$op), &[&x])
+            match UnaryOp::$op {
+                UnaryOp::Neg | UnaryOp::Abs => apply(Op::Unary(UnaryOp::$op), &[self]),
+                // Integers are round already.
+                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::Round if self.dtype().is_int() => self.clone(),
+                _ => apply(Op::Unary(UnaryOp::$op), &[&self.as_float()]),
+            }
         }
     )* };
+}
+
+macro_rules! elementary_methods {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => { $(
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name(&self) -> Tensor {
+            apply(Op::Elementary(Elementary::$op), &[&self.as_float()])
+        }
+    )* };
+}
+
+/// The operation that sums, products and extremes of truth values are.
+fn of_truth(op: BinaryOp, dtype: DType) -> BinaryOp {
+    match op {
+        BinaryOp::Add | BinaryOp::Max if dtype == DType::Bool => BinaryOp::Or,
+        BinaryOp::Mul | BinaryOp::Min if dtype == DType::Bool => BinaryOp::And,
+        _ => op,
+    }
 }
 
 macro_rules! binary_methods {
@@ -124,7 +67,7 @@ macro_rules! binary_methods {
         pub fn $name(&self, other: impl Operand) -> Tensor {
             let y = other.operand(self);
             match self.pair(&y) {
-                Ok((x, y)) => apply(Op::Binary(BinaryOp::$op), &[&x, &y]),
+                Ok((x, y)) => apply(Op::Binary(of_truth(BinaryOp::$op, x.dtype())), &[&x, &y]),
                 Err(failed) => failed,
             }
         }
@@ -136,8 +79,11 @@ macro_rules! compare_methods {
         $(#[$doc])*
         #[track_caller]
         pub fn $name(&self, other: impl Operand) -> Tensor {
-            let y = other.operand(self);
-            match self.pair(&y) {
+            let (x, y) = other.compared(self);
+            if let Some(result) = compare_signs(Cmp::$op, &x, &y) {
+                return result;
+            }
+            match x.pair(&y) {
                 Ok((x, y)) => apply(Op::Compare(Cmp::$op), &[&x, &y]),
                 Err(failed) => failed,
             }
@@ -181,6 +127,15 @@ impl Tensor {
         round Round;
     }
 
+    elementary_methods! {
+        /// `log(1 + x)`, accurate near 0.
+        log1p Log1p;
+        /// `exp(x) - 1`, accurate near 0.
+        expm1 Expm1;
+        /// `1 - erf(x)`, accurate where that is tiny.
+        erfc Erfc;
+    }
+
     binary_methods! {
         /// The sum.
         add_ Add;
@@ -188,8 +143,9 @@ impl Tensor {
         sub_ Sub;
         /// The product.
         mul_ Mul;
-        /// The remainder with the sign of the dividend.
-        rem_ Rem;
+        /// The remainder with the sign of the dividend, `x - y * trunc(x / y)`; see [`Tensor::rem_`]. Of integers, x for a
+        /// divisor of 0.
+        fmod Rem;
         /// The smaller; NaN if one is NaN.
         minimum Min;
         /// The greater; NaN if one is NaN.
@@ -229,7 +185,7 @@ impl Tensor {
 
     /// Brings two tensors to one type and to common extents.
     #[track_caller]
-    fn pair(&self, other: &Tensor) -> Result<(Tensor, Tensor), Tensor> {
+    pub(super) fn pair(&self, other: &Tensor) -> Result<(Tensor, Tensor), Tensor> {
         let dtype = promote(self.dtype(), other.dtype());
         if let Err(e) = self.check().and(other.check()) {
             return Err(super::failed(std::sync::Arc::new(e), self.ty().clone()));
@@ -249,30 +205,48 @@ impl Tensor {
     /// The quotient. Of integers it is a fraction, in `f32`; see [`Tensor::floor_div`].
     #[track_caller]
     pub fn div_(&self, other: impl Operand) -> Tensor {
-        let y = other.operand(self).as_float();
-        match self.as_float().pair(&y) {
+        let x = self.as_float();
+        let y = other.operand(&x).as_float();
+        match x.pair(&y) {
             Ok((x, y)) => apply(Op::Binary(BinaryOp::Div), &[&x, &y]),
             Err(failed) => failed,
         }
     }
 
-    /// The quotient rounded toward minus infinity; of integers, 0 for a divisor of 0.
+    /// The quotient rounded toward minus infinity. Of integers, 0 for a divisor of 0; of floats what `x / 0` is.
     #[track_caller]
     pub fn floor_div(&self, other: impl Operand) -> Tensor {
-        let y = other.operand(self);
-        let (x, y) = match self.pair(&y) {
+        let (x, y) = match self.pair(&other.operand(self)) {
             Ok(pair) => pair,
             Err(failed) => return failed,
         };
-        if x.dtype().is_int() {
+        if !x.dtype().is_float() {
             return apply(Op::Binary(BinaryOp::FloorDiv), &[&x, &y]);
         }
+        let dtype = x.dtype();
+        let (x, y) = (x.accurate(), y.accurate());
         // By way of the exact remainder: 1.0 / 0.1 rounds to 10, though 0.1 goes only 9 times into 1.
-        let rest = x.rem_(&y);
-        let opposite = rest.lt(0.0).xor(y.lt(0.0)).and(rest.ne_(0.0));
-        let quotient = (x - &rest) / y;
-        let quotient = opposite.where_(&(&quotient - 1.0), &quotient);
-        quotient.round()
+        let rest = x.fmod(&y);
+        let quotient = (&x - &rest) / &y;
+        let quotient = opposite(&rest, &y).where_(&quotient - 1.0, &quotient).round();
+        let plain = &x / &y;
+        // A zero has the sign of the quotient.
+        let quotient = quotient.eq_(0.0).where_((&plain * 0.5).trunc(), &quotient);
+        y.eq_(0.0).where_(plain, quotient).detach().cast(dtype)
+    }
+
+    /// The remainder with the sign of the divisor, `x - y * floor(x / y)`; that of [`Tensor::fmod`] has the dividend's. Of
+    /// integers, x for a divisor of 0; of floats NaN.
+    #[track_caller]
+    pub fn rem_(&self, other: impl Operand) -> Tensor {
+        let (x, y) = match self.pair(&other.operand(self)) {
+            Ok(pair) => pair,
+            Err(failed) => return failed,
+        };
+        if !x.dtype().is_float() {
+            return apply(Op::Binary(BinaryOp::FloorMod), &[&x, &y]);
+        }
+        apply(Op::Remainder(Remainder), &[&x, &y])
     }
 
     /// `!x` of truth values and integers.
@@ -382,9 +356,16 @@ impl Tensor {
         apply(Op::Pad(pad), &[self])
     }
 
-    /// Elements `start..limit` along `axis`.
+    /// `length` elements along `axis`, from `start` on. With a range instead: [`Tensor::slice_axis`].
     #[track_caller]
-    pub fn narrow(&self, axis: usize, start: usize, limit: usize) -> Tensor {
+    pub fn narrow(&self, axis: usize, start: usize, length: usize) -> Tensor {
+        // A sum beyond all extents is beyond this one, too.
+        self.slice_axis(axis, start..start.saturating_add(length))
+    }
+
+    /// The elements in `range` along `axis`: `x.slice_axis(1, 2..5)`, `x.slice_axis(0, ..3)`.
+    #[track_caller]
+    pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Tensor {
         if self.check().is_err() {
             return self.clone();
         }
@@ -392,24 +373,35 @@ impl Tensor {
         if axis >= low.len() {
             return fail(Loc::caller(), format!("axis {axis} is out of range for {}", self.ty()));
         }
-        (low[axis], high[axis]) = (start, limit);
-        let slice = Slice { start: low, limit: high, step: vec![1; self.rank()] };
-        apply(Op::Slice(slice), &[self])
+        low[axis] = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        high[axis] = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => high[axis],
+        };
+        self.slice_strict(&low, &high, &vec![1; self.rank()])
     }
 
     /// Elements `start, start + step, ..` below `limit`, for each dimension.
     #[track_caller]
     pub fn slice(&self, start: &[usize], limit: &[usize], step: &[usize]) -> Tensor {
-        let slice = Slice { start: start.to_vec(), limit: limit.to_vec(), step: step.to_vec() };
-        apply(Op::Slice(slice), &[self])
+        self.slice_strict(start, limit, step)
     }
 
-    /// `low[i]` elements before and `high[i]` after along each dimension, all `value`.
+    /// `low[i]` elements before and `high[i]` after along each dimension, all `value` in this tensor's type, see
+    /// [`Tensor::full`].
     #[track_caller]
     pub fn pad(&self, low: &[usize], high: &[usize], value: f64) -> Tensor {
-        let word = Constant::from_f64(self.dtype(), value).0;
-        let pad = Pad { low: low.to_vec(), high: high.to_vec(), interior: vec![0; self.rank()], word };
-        apply(Op::Pad(pad), &[self])
+        if self.check().is_ok()
+            && let Err(message) = super::fits(self.dtype(), value)
+        {
+            return fail(Loc::caller(), message);
+        }
+        self.pad_strict(low, high, &vec![0; self.rank()], value)
     }
 
     /// Tensors one after another along `axis`, in their common type.
@@ -452,16 +444,24 @@ impl Tensor {
         self.widened().reduce_strict(ReduceOp::Prod, axes)
     }
 
-    /// The greatest element along `axes`; NaN if one is NaN.
+    /// The greatest element along `axes`, true above false; NaN if one is NaN. It is a mistake if there are none.
     #[track_caller]
     pub fn max(&self, axes: &[usize]) -> Tensor {
-        self.reduce_strict(ReduceOp::Max, axes)
+        self.extreme(ReduceOp::Max, axes)
     }
 
-    /// The least element along `axes`; NaN if one is NaN.
+    /// The least element along `axes`, see [`Tensor::max`].
     #[track_caller]
     pub fn min(&self, axes: &[usize]) -> Tensor {
-        self.reduce_strict(ReduceOp::Min, axes)
+        self.extreme(ReduceOp::Min, axes)
+    }
+
+    #[track_caller]
+    fn extreme(&self, op: ReduceOp, axes: &[usize]) -> Tensor {
+        if self.dtype() == DType::Bool {
+            return self.cast(DType::U8).reduce_strict(op, axes).cast(DType::Bool);
+        }
+        self.reduce_strict(op, axes)
     }
 
     /// Is any element along `axes` not 0?
@@ -550,61 +550,34 @@ impl Tensor {
         result.reshape(&dims)
     }
 
-    /// Rows of this table by number. A number outside reads NaN, or 0 for types without NaN.
+    /// Integers as `i32`, or `i64` where those are too few: numbers of rows and classes.
     #[track_caller]
-    pub fn gather_rows(&self, index: &Tensor) -> Tensor {
-        apply(Op::Gather(Gather), &[self, index])
-    }
-
-    /// A table of `rows` rows, each the sum of the rows of this tensor whose number it is.
-    #[track_caller]
-    pub fn scatter_add(&self, index: &Tensor, rows: usize) -> Tensor {
-        apply(Op::ScatterAdd(ScatterAdd { rows }), &[self, index])
-    }
-}
-
-/// An operand of [`Tensor::where_`]: a tensor or a host number.
-#[derive(Debug)]
-pub enum Choice {
-    /// A tensor.
-    Tensor(Tensor),
-    /// A number, which takes the type of the other operand.
-    Number(f64),
-}
-
-impl Choice {
-    #[track_caller]
-    fn pair(x: Choice, y: Choice) -> (Tensor, Tensor) {
-        match (x, y) {
-            (Choice::Tensor(x), Choice::Tensor(y)) => (x, y),
-            (Choice::Tensor(x), Choice::Number(y)) => {
-                let y = y.operand(&x);
-                (x, y)
-            }
-            (Choice::Number(x), Choice::Tensor(y)) => (x.operand(&y), y),
-            (Choice::Number(x), Choice::Number(y)) => {
-                (Tensor::full(DType::F32, &[], x), Tensor::full(DType::F32, &[], y))
-            }
+    pub(super) fn as_index(&self) -> Tensor {
+        match self.dtype() {
+            DType::I8 | DType::I16 | DType::U8 | DType::U16 => self.cast(DType::I32),
+            // Above `i64::MAX` the number turns negative, and so stays outside everything.
+            DType::U32 | DType::U64 => self.cast(DType::I64),
+            _ => self.clone(),
         }
     }
-}
 
-impl From<&Tensor> for Choice {
-    fn from(t: &Tensor) -> Self {
-        Choice::Tensor(t.clone())
+    /// Rows of this table by number, an integer. A number outside reads NaN, or 0 for types without NaN.
+    #[track_caller]
+    pub fn gather_rows(&self, index: &Tensor) -> Tensor {
+        apply(Op::Gather(Gather), &[self, &index.as_index()])
+    }
+
+    /// A table of `rows` rows, each the sum of the rows of this tensor whose number it is. A number outside adds nothing.
+    #[track_caller]
+    pub fn scatter_add(&self, index: &Tensor, rows: usize) -> Tensor {
+        apply(Op::ScatterAdd(ScatterAdd { rows }), &[self, &index.as_index()])
     }
 }
 
-impl From<Tensor> for Choice {
-    fn from(t: Tensor) -> Self {
-        Choice::Tensor(t)
-    }
-}
-
-impl From<f64> for Choice {
-    fn from(v: f64) -> Self {
-        Choice::Number(v)
-    }
+/// Where a remainder has not the sign of its divisor.
+#[track_caller]
+fn opposite(rest: &Tensor, y: &Tensor) -> Tensor {
+    rest.lt(0.0).xor(y.lt(0.0)).and(rest.ne_(0.0))
 }
 
 macro_rules! operators {

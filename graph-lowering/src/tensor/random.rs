@@ -43,7 +43,7 @@ impl Tensor {
     #[track_caller]
     pub fn dropout(&self, p: f64, key: &Tensor, stream: u32) -> Tensor {
         if p >= 1.0 {
-            return self.zeros_like();
+            return self.as_float().zeros_like();
         }
         uniform(key, stream, &self.dims()).ge(p).where_(&(self / (1.0 - p)), 0.0)
     }

@@ -40,13 +40,13 @@ fn attention_is_one_kernel() {
 fn packed_heads_are_read_and_written_in_place() {
     // The heads of one projection, as transformers lay them out, and back.
     let heads = |x: &Tensor| {
-        let part = |i: usize| x.narrow(2, 12 * i, 12 * i + 12).reshape(&[2, 5, 3, 4]).permute(&[0, 2, 1, 3]);
+        let part = |i: usize| x.narrow(2, 12 * i, 12).reshape(&[2, 5, 3, 4]).permute(&[0, 2, 1, 3]);
         part(0).attention(&part(1), &part(2), None, true, None).permute(&[0, 2, 1, 3]).reshape(&[2, 5, 12])
     };
     kernels("heads", 1, heads, &noise(4, &[2, 5, 36]), 1e-5);
     let projected = |(x, w, o): &(Tensor, Tensor, Tensor)| {
         let all = x.linear(w, None).reshape(&[2, 5, 3, 3, 4]).permute(&[2, 0, 3, 1, 4]);
-        let part = |i: usize| all.narrow(0, i, i + 1).reshape(&[2, 3, 5, 4]);
+        let part = |i: usize| all.narrow(0, i, 1).reshape(&[2, 3, 5, 4]);
         let y = part(0).attention(&part(1), &part(2), None, true, None);
         y.permute(&[0, 2, 1, 3]).reshape(&[2, 5, 12]).linear(o, None)
     };

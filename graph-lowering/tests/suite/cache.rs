@@ -35,7 +35,7 @@ fn step((weights, index, target): &Input, rate: f64) -> (Tensor, Vec<Tensor>) {
         for w in w[1..].chunks(6) {
             let qkv = x.layer_norm(Some(&w[4]), Some(&w[5]), 1e-5).linear(&w[0], None);
             let part = |i: usize| {
-                let part = qkv.narrow(2, i * WIDTH, (i + 1) * WIDTH);
+                let part = qkv.narrow(2, i * WIDTH, WIDTH);
                 part.reshape(&[batch, LENGTH, 2, WIDTH / 2]).permute(&[0, 2, 1, 3])
             };
             let mixed = part(0).attention(&part(1), &part(2), None, true, None).permute(&[0, 2, 1, 3]);

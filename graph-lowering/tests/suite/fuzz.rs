@@ -53,7 +53,7 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
             let d = (1..=n).filter(|d| n.is_multiple_of(*d)).nth(c.below(2)).unwrap_or(1);
             x.reshape(&[d, n / d])
         }
-        15 if r > 0 && x.dims()[axis] > 1 => x.narrow(axis, 1, x.dims()[axis]),
+        15 if r > 0 && x.dims()[axis] > 1 => x.slice_axis(axis, 1..),
         16 if r > 0 && r < 4 => {
             let mut low = vec![0; r];
             low[axis] = 1;

@@ -76,7 +76,7 @@ fn activations_keep_their_limits() {
     let silu = values("silu", Tensor::silu, Tensor::vector(&[-1000.0f32]));
     assert!(silu[0] == 0.0 && silu[0].is_sign_negative(), "{silu:?}");
     let minus = -INF;
-    let pair = |x: &Tensor| x.narrow(0, 0, 2).logaddexp(x.narrow(0, 2, 4));
+    let pair = |x: &Tensor| x.narrow(0, 0, 2).logaddexp(x.narrow(0, 2, 2));
     let got = values("logaddexp", pair, Tensor::vector(&[minus, 1.0, minus, minus]));
     same("logaddexp", &got, &[f64::NEG_INFINITY, 1.0]);
     let got = values("logsumexp", |x| x.logsumexp(1), Tensor::new(&[minus, minus, 1000.0, minus, INF, 1.0], &[3, 2]));

@@ -42,7 +42,7 @@ impl Decoder {
         let qkv = normed.linear(&self.attention.0, None);
         let part = |i: usize| {
             let heads = [batch, LENGTH, HEADS, WIDTH / HEADS];
-            qkv.narrow(2, i * WIDTH, (i + 1) * WIDTH).reshape(&heads).permute(&[0, 2, 1, 3])
+            qkv.narrow(2, i * WIDTH, WIDTH).reshape(&heads).permute(&[0, 2, 1, 3])
         };
         let mixed = part(0).attention(&part(1), &part(2), None, true, None);
         let mixed = mixed.permute(&[0, 2, 1, 3]).reshape(&[batch, LENGTH, WIDTH]);

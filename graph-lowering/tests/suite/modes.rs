@@ -183,7 +183,7 @@ fn kept_memory_costs_the_host_no_more_than_the_default() {
 #[test]
 fn tensors_without_elements_are_no_exception() {
     for mode in ["default", "reduce-overhead"] {
-        let f = |x: &Tensor| (x.narrow(0, 2, 2).exp(), x.narrow(1, 0, 0).mean(&[1]), x.narrow(0, 1, 1).sum(&[0]) * 2.0);
+        let f = |x: &Tensor| (x.narrow(0, 2, 0).exp(), x.narrow(1, 0, 0).mean(&[1]), x.narrow(0, 1, 0).sum(&[0]) * 2.0);
         let compiled = compile(f, Options::new().device("cpu").fusion(false).mode(mode)).unwrap();
         for seed in 0..3 {
             let x = noise(seed, &[4, 6]);
