@@ -75,7 +75,7 @@ fn child(target: &Target, seed: u64, time: Duration, folder: &Path) -> io::Resul
     };
     let text = output.join().unwrap_or_default();
     let ran = std::fs::read_to_string(folder.join("count")).ok().and_then(|t| t.trim().parse().ok()).unwrap_or(0);
-    let last = || text.lines().filter(|l| !l.trim().is_empty()).next_back().unwrap_or("no message").to_owned();
+    let last = || text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("no message").to_owned();
     let fault = match status {
         Some(status) if status.success() => None,
         Some(status) if status.code() == Some(TOLD) => Some(text.trim().to_owned()),

@@ -111,7 +111,7 @@ fn change(rng: &mut Rng, input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&str]
             let at = rng.below(input.len() + 1);
             input.truncate(at);
         }
-        6 | 7 | 8 => {
+        6..=8 => {
             let number = *rng.pick(NUMBERS);
             replace(rng, input, number.as_bytes(), |b| b.is_ascii_digit());
         }

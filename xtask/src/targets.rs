@@ -7,6 +7,9 @@ use tilewright_compiler::tile::{Function, parse, verify};
 use tilewright_graph_lowering::graph::json;
 use tilewright_graph_lowering::{DType, Loaded, Options, Tensor, Weights, compile};
 
+/// Makes a changed input right where its format would have it refused at once.
+pub type Repair = fn(&mut Rng, Vec<u8>) -> Vec<u8>;
+
 /// Something that reads bytes.
 pub struct Target {
     /// Its name on the command line.
@@ -16,7 +19,7 @@ pub struct Target {
     /// Words of the format.
     pub words: &'static [&'static str],
     /// Makes right again what would have every changed input refused at once: a length, a checksum.
-    pub repair: Option<fn(&mut Rng, Vec<u8>) -> Vec<u8>>,
+    pub repair: Option<Repair>,
     /// Reads it. An input that is refused is no fault; one that is read and not what it was when written again is.
     pub run: fn(&[u8]) -> Result<(), String>,
 }
@@ -146,14 +149,15 @@ const GRAPH_WORDS: &[&str] = &[
 
 fn graph_corpus() -> Vec<Vec<u8>> {
     let captured = Tensor::iota(DType::F32, &[4, 3], 1).sin();
-    let functions: [fn(&(Tensor, Tensor), &Tensor) -> Tensor; 5] = [
+    type Body = fn(&(Tensor, Tensor), &Tensor) -> Tensor;
+    let functions: [Body; 5] = [
         |(x, y), c| (x + y).tanh().matmul(&c.permute(&[1, 0])),
         |(x, y), c| (x * c).softmax(1).sum(&[0]) + y.sum(&[0, 1]),
         |(x, _), c| Tensor::cat(&[x, c], 0).narrow(0, 1, 5).pad(&[1, 0], &[0, 2], 0.5),
         |(x, y), _| x.gt(y).where_(x, y).max(&[1]).cast(DType::F16),
         |(x, _), _| x.reshape(&[12]).cast(DType::I32).reshape(&[2, 6]),
     ];
-    let graph = |f: fn(&(Tensor, Tensor), &Tensor) -> Tensor| {
+    let graph = |f: Body| {
         let held = captured.clone();
         let compiled = compile(move |x: &(Tensor, Tensor)| f(x, &held), Options::new().device("cpu")).ok()?;
         let x = (Tensor::iota(DType::F32, &[4, 3], 0), Tensor::iota(DType::F32, &[4, 3], 1));
