@@ -120,7 +120,7 @@ mod found {
 
     /// A long run in worker processes, in a process group of its own, and its first worker.
     fn with_a_worker(dir: &Path) -> (Child, u32) {
-        let child = autotune(dir)
+        let mut child = autotune(dir)
             .args(["run", "matmul", "--shape", "m=512,n=512,k=512", "--dtype", "f32", "--device", "cpu"])
             .args(["--budget", "60s", "--isolate", "always"])
             .stdout(Stdio::piped())
@@ -129,13 +129,14 @@ mod found {
             .spawn()
             .unwrap();
         let start = Instant::now();
-        loop {
+        while start.elapsed() < Duration::from_secs(30) {
             if let Some(&worker) = children(child.id()).first() {
                 return (child, worker);
             }
-            assert!(start.elapsed() < Duration::from_secs(30), "no worker was started");
             std::thread::sleep(Duration::from_millis(10));
         }
+        child.kill().and_then(|()| child.wait()).unwrap();
+        panic!("no worker was started");
     }
 
     fn failures(dir: &Path) -> Vec<String> {

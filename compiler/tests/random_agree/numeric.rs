@@ -22,7 +22,8 @@ pub fn functions(seed: u64) -> Typed {
     let (y, ulps) = match m.below(10) {
         0 => {
             let other = m.pointer("z", input, 1 << bits, 1);
-            let z = m.load(other, &m.b.ty(x).shape.dims().to_vec());
+            let dims = m.b.ty(x).shape.dims().to_vec();
+            let z = m.load(other, &dims);
             (m.b.binary(BinaryOp::Div, x, z).unwrap(), 0)
         }
         _ => {
