@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one self-contained folder to be run on a CUDA machine: tests, benchmarks, quickstart, peers, and run.sh.
 #
-#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|bench|tune|gpt2|all]
+#   benches/gpu/bundle.sh [--with-loader] DIR      then, over there: DIR/run.sh [tests|fuzz|bench|tune|gpt2|all]
 #
 # --with-loader (on Debian and Ubuntu) adds the packages of the Vulkan and OpenCL loaders, for machines that have the NVIDIA
 # driver but no loader; run.sh unpacks them without touching the system.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the tests and benchmarks of this folder on a machine with an NVIDIA driver, PyTorch and (optionally) Triton.
 #
-#   ./run.sh [tests|bench|tune|gpt2|all]      all is tests, then bench
+#   ./run.sh [tests|fuzz|bench|tune|gpt2|all]      all is tests, then bench
 #
+# `fuzz` runs random kernels (TILEWRIGHT_FUZZ_SEEDS, else 2000) on every GPU through each of its drivers, against the interpreter.
 # `gpt2` measures a decoder of GPT-2's size through the graph compiler beside torch.compile.
 #
 # Results go to $OUT when that is set, else to results/ here. Each part ends within 9 minutes; the exit status is 0 only if every
@@ -13,8 +14,8 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}
 case "$what" in
-  tests | bench | tune | gpt2 | all) ;;
-  *) echo "usage: run.sh [tests|bench|tune|gpt2|all]" >&2; exit 2 ;;
+  tests | fuzz | bench | tune | gpt2 | all) ;;
+  *) echo "usage: run.sh [tests|fuzz|bench|tune|gpt2|all]" >&2; exit 2 ;;
 esac
 out=${OUT:-$here/results}
 mkdir -p "$out" || exit 2
@@ -149,6 +150,24 @@ run_tests() {
   done
 }
 
+# ---- random kernels --------------------------------------------------------------------------------------------------
+run_fuzz() {
+  local seeds=${TILEWRIGHT_FUZZ_SEEDS:-2000} name log status
+  mkdir -p "$work/tests"
+  tar -C "$work/tests" -xJf "$here/tests.tar.xz" ./runtime-random_devices ||
+    { failed=$((failed + 1)); echo "FAILED: the tests cannot be unpacked"; return; }
+  for name in "${devices[@]}"; do
+    say "random kernels on $name"
+    log=$out/fuzz-${name/:/-}.log
+    TILEWRIGHT_FUZZ_SEEDS=$seeds TILEWRIGHT_FUZZ_DEVICE=$name TILEWRIGHT_CACHE=off limited 240 \
+      "$work/tests/runtime-random_devices" --nocapture >"$log" 2>&1
+    status=$?
+    grep -E " runs, |^== |^at first|^made smaller" "$log" | cut -c 1-300
+    if [ "$status" = 0 ]; then record "random kernels $name" 1 0; else record "random kernels $name" 0 1; fi
+    [ "$status" = 124 ] && echo "  it ran out of time"
+  done
+}
+
 # ---- benchmarks ------------------------------------------------------------------------------------------------------
 run_bench() {
   say "ours"
@@ -217,6 +236,7 @@ run_gpt2() {
 
 case "$what" in
   tests) run_tests ;;
+  fuzz) run_fuzz ;;
   bench) run_bench ;;
   tune) run_tune ;;
   all) run_tests; begin_part; run_bench ;;

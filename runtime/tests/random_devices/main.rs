@@ -171,7 +171,7 @@ fn random_kernels_agree() {
             eprintln!("skipped {}: {why}", info.name);
             continue;
         }
-        if !info.to_string().contains(&wanted) || info.kind == DeviceKind::Cpu {
+        if !(info.name.contains(&wanted) || info.model.contains(&wanted)) || info.kind == DeviceKind::Cpu {
             continue;
         }
         let device = Device::open(&info.name).unwrap();
