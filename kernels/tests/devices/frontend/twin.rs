@@ -109,12 +109,6 @@ macro_rules! operators {
                 $trait::$method(Wrap(self), rhs)
             }
         }
-        impl $trait<Wrap> for usize {
-            type Output = Wrap;
-            fn $method(self, rhs: Wrap) -> Wrap {
-                $trait::$method(Wrap(self as i32), rhs)
-            }
-        }
     )* };
 }
 
