@@ -1,9 +1,9 @@
 //! Functions that the Tile IR has no op for, each as a sequence of its ops: so they cost one node, are computed
-//! again instead of stored where that is cheaper, and have gradients of their own. Halves are computed in `f32` and rounded
-//! once.
+//! again instead of stored where that is cheaper, and have gradients of their own. Halves are computed in `f32` and
+//! rounded once.
 //!
-//! Errors as tested, in units in the last place of results that are not subnormal (`f32` / `f64`): `log1p` and `expm1` 2 / 2,
-//! `erfc` 4 / 5.
+//! Errors as tested, in units in the last place of results that are not subnormal (`f32` / `f64`): `log1p` and `expm1`
+//! 2 / 2, `erfc` 4 / 5.
 
 use super::{Class, Primitive, arity};
 use crate::graph::TensorType;
@@ -141,8 +141,8 @@ impl Primitive for Remainder {
     }
 }
 
-/// `(1 + 2 x) exp(x^2) erfc(x)` in powers of `(x - 3) / (x + 3)` for x from 0 to infinity, within 3e-9: a Chebyshev fit, as
-/// M. M. Shepherd and J. G. Laframboise propose in "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981.
+/// `(1 + 2 x) exp(x^2) erfc(x)` in powers of `(x - 3) / (x + 3)` for x from 0 to infinity, within 3e-9: a Chebyshev
+/// fit, as M. M. Shepherd and J. G. Laframboise propose in "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981.
 const ERFC_F32: [f64; 14] = [
     1.253008058,
     -0.1356211059,
@@ -215,8 +215,8 @@ impl Formula<'_> {
         Ok(sum)
     }
 
-    /// `log(u)` with `u = 1 + x` rounded, and what the rounding took: `(x - (u - 1)) / u`, where there is any. At 0 x itself, for
-    /// the sake of its sign.
+    /// `log(u)` with `u = 1 + x` rounded, and what the rounding took: `(x - (u - 1)) / u`, where there is any. At 0 x
+    /// itself, for the sake of its sign.
     fn log1p(&mut self, x: Value) -> Built {
         let one = self.number(1.0)?;
         let zero = self.number(0.0)?;
@@ -301,8 +301,8 @@ impl Formula<'_> {
         Ok((high, self.b.unary(UnaryOp::Neg, low)?))
     }
 
-    /// The same without relying on `fma`, which some devices do not have in `f64`: the square of the upper 26 bits of x is exact. What
-    /// is left is below 2^-15, and takes three terms.
+    /// The same without relying on `fma`, which some devices do not have in `f64`: the square of the upper 26 bits of x
+    /// is exact. What is left is below 2^-15, and takes three terms.
     fn square_f64(&mut self, x: Value) -> Built<(Value, Value)> {
         let bits = self.b.bitcast(x, DType::I64)?;
         let mask = self.b.const_i64(DType::I64, !((1 << 27) - 1))?;

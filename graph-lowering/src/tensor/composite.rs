@@ -59,8 +59,8 @@ impl Tensor {
         }
     }
 
-    /// The variance along `axes`: squared distances from the mean, divided by their number less `correction`, but not by less than
-    /// 0: so it is infinite or NaN if there are too few elements.
+    /// The variance along `axes`: squared distances from the mean, divided by their number less `correction`, but not
+    /// by less than 0: so it is infinite or NaN if there are too few elements.
     #[track_caller]
     pub fn var(&self, axes: &[usize], correction: usize) -> Tensor {
         let x = self.as_float();
@@ -269,8 +269,9 @@ impl Tensor {
         self.gt(0).cast(self.dtype()) - self.lt(0).cast(self.dtype())
     }
 
-    /// `x` brought into `lo..=hi`: the smaller of `hi` and the greater of `x` and `lo`, so `hi` if that is below `lo`, and NaN if any
-    /// of the three is. Integer bounds outside the range of integers bound nothing. The gradient at and beyond the bounds is 0.
+    /// `x` brought into `lo..=hi`: the smaller of `hi` and the greater of `x` and `lo`, so `hi` if that is below `lo`,
+    /// and NaN if any of the three is. Integer bounds outside the range of integers bound nothing. The gradient at and
+    /// beyond the bounds is 0.
     #[track_caller]
     pub fn clamp(&self, lo: impl Operand, hi: impl Operand) -> Tensor {
         let (lo, hi) = (lo.bound(self), hi.bound(self));

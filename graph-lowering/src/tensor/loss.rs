@@ -31,16 +31,18 @@ fn no_class(target: &Tensor, classes: usize, ignore: i64) -> Option<String> {
     };
     let (at, class) = (0..target.elements()).find_map(|i| wrong(i).map(|class| (i, class)))?;
     Some(format!(
-        "cross_entropy: target {class}, of sample {at}, is none of the {classes} classes; a target of {ignore} would be ignored"
+        "cross_entropy: target {class}, of sample {at}, is none of the {classes} classes; a target of {ignore} would be \
+         ignored"
     ))
 }
 
 impl Tensor {
-    /// `-log(softmax(x))` at the class each sample has. This tensor is `[samples.., classes]`, `target` holds classes, integers of
-    /// any type; a target equal to `ignore`, or to -100 if none is given, does not count. The mean of no samples is NaN.
+    /// `-log(softmax(x))` at the class each sample has. This tensor is `[samples.., classes]`, `target` holds classes,
+    /// integers of any type; a target equal to `ignore`, or to -100 if none is given, does not count. The mean of no
+    /// samples is NaN.
     ///
-    /// Another target that is no class is a mistake where the targets are on the host; on a device, where they are not looked at
-    /// before, the loss of its sample is NaN.
+    /// Another target that is no class is a mistake where the targets are on the host; on a device, where they are not
+    /// looked at before, the loss of its sample is NaN.
     #[track_caller]
     pub fn cross_entropy(&self, target: &Tensor, ignore: Option<i64>, reduction: Reduction) -> Tensor {
         if let Some(failed) = super::first_failed(&[self, target]) {

@@ -1,7 +1,7 @@
 //! What may stand beside a tensor: other tensors and host numbers, and the type that both then have.
 //!
-//! The type of a result follows from types alone, never from the value of a host number: a fraction (`f64`) beside integers
-//! gives `f32`, an integer takes the tensor's type and must fit in it.
+//! The type of a result follows from types alone, never from the value of a host number: a fraction (`f64`) beside
+//! integers gives `f32`, an integer takes the tensor's type and must fit in it.
 
 use super::{Tensor, fail, trace::apply};
 use crate::prim::Op;
@@ -35,9 +35,9 @@ pub fn promote(a: DType, b: DType) -> DType {
     }
 }
 
-/// What may stand beside a tensor in an expression: a tensor, or a host number. Beside floats a number takes their type. Beside
-/// integers an integer takes their type, and is a mistake if it does not fit; beside truth values it is `i64`. A fraction
-/// beside either is `f32`, whatever its value.
+/// What may stand beside a tensor in an expression: a tensor, or a host number. Beside floats a number takes their
+/// type. Beside integers an integer takes their type, and is a mistake if it does not fit; beside truth values it is
+/// `i64`. A fraction beside either is `f32`, whatever its value.
 pub trait Operand: Sized {
     /// The operand as a tensor.
     fn operand(self, beside: &Tensor) -> Tensor;
@@ -48,7 +48,8 @@ pub trait Operand: Sized {
         self.operand(beside)
     }
 
-    /// The tensor and the operand, to be compared. An integer outside the range of the tensor's type is above, or below, all.
+    /// The tensor and the operand, to be compared. An integer outside the range of the tensor's type is above, or
+    /// below, all.
     #[track_caller]
     fn compared(self, beside: &Tensor) -> (Tensor, Tensor) {
         (beside.clone(), self.operand(beside))
@@ -137,8 +138,8 @@ fn integer(value: i128, beside: DType) -> Tensor {
         Some((least, greatest)) if !(least..=greatest).contains(&value) => fail(
             Loc::caller(),
             format!(
-                "the number {value} beside elements of type {beside}: {dtype} goes from {least} to {greatest}; cast the tensor \
-                 to a wider type first"
+                "the number {value} beside elements of type {beside}: {dtype} goes from {least} to {greatest}; cast \
+                 the tensor to a wider type first"
             ),
         ),
         // The bits of numbers above `i64::MAX`, which only `u64` has, are those of the wrapped one.

@@ -34,7 +34,9 @@ macro_rules! unary_methods {
             match UnaryOp::$op {
                 UnaryOp::Neg | UnaryOp::Abs => apply(Op::Unary(UnaryOp::$op), &[self]),
                 // Integers are round already.
-                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::Round if self.dtype().is_int() => self.clone(),
+                UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::Round if self.dtype().is_int() => {
+                    self.clone()
+                }
                 _ => apply(Op::Unary(UnaryOp::$op), &[&self.as_float()]),
             }
         }
@@ -143,8 +145,8 @@ impl Tensor {
         sub_ Sub;
         /// The product.
         mul_ Mul;
-        /// The remainder with the sign of the dividend, `x - y * trunc(x / y)`; see [`Tensor::rem_`]. Of integers, x for a
-        /// divisor of 0.
+        /// The remainder with the sign of the dividend, `x - y * trunc(x / y)`; see [`Tensor::rem_`]. Of integers, x
+        /// for a divisor of 0.
         fmod Rem;
         /// The smaller; NaN if one is NaN.
         minimum Min;
@@ -235,8 +237,8 @@ impl Tensor {
         y.eq_(0.0).where_(plain, quotient).detach().cast(dtype)
     }
 
-    /// The remainder with the sign of the divisor, `x - y * floor(x / y)`; that of [`Tensor::fmod`] has the dividend's. Of
-    /// integers, x for a divisor of 0; of floats NaN.
+    /// The remainder with the sign of the divisor, `x - y * floor(x / y)`; that of [`Tensor::fmod`] has the dividend's.
+    /// Of integers, x for a divisor of 0; of floats NaN.
     #[track_caller]
     pub fn rem_(&self, other: impl Operand) -> Tensor {
         let (x, y) = match self.pair(&other.operand(self)) {
@@ -567,7 +569,8 @@ impl Tensor {
         apply(Op::Gather(Gather), &[self, &index.as_index()])
     }
 
-    /// A table of `rows` rows, each the sum of the rows of this tensor whose number it is. A number outside adds nothing.
+    /// A table of `rows` rows, each the sum of the rows of this tensor whose number it is. A number outside adds
+    /// nothing.
     #[track_caller]
     pub fn scatter_add(&self, index: &Tensor, rows: usize) -> Tensor {
         apply(Op::ScatterAdd(ScatterAdd { rows }), &[self, &index.as_index()])

@@ -1,5 +1,5 @@
-//! Small inputs that once went wrong, on every device there is, with the values that NumPy and PyTorch give; every function
-//! and many more values are in `oracle.rs`.
+//! Small inputs that once went wrong, on every device there is, with the values that NumPy and PyTorch give; every
+//! function and many more values are in `oracle.rs`.
 
 use crate::common::other_devices;
 use tilewright_graph_lowering::{DType, Options, Reduction, Structure, Tensor, compile, grad};
@@ -7,7 +7,8 @@ use tilewright_graph_lowering::{DType, Options, Reduction, Structure, Tensor, co
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
-/// The values of `f` eagerly, interpreted, as single kernels, and fused on every device; NaN equals NaN, signs of zeros count.
+/// The values of `f` eagerly, interpreted, as single kernels, and fused on every device; NaN equals NaN, signs of zeros
+/// count.
 fn check<I: Structure>(what: &str, f: impl Fn(&I) -> Tensor, x: &I, expected: &[f64], tolerance: f64) {
     let mut all = vec![("eager".to_owned(), f(x))];
     let mut add = |way: String, options: Options| {

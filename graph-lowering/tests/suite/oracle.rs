@@ -1,8 +1,8 @@
 //! Every public function of `Tensor`, and its gradient, against NumPy and PyTorch: `tests/golden/values.jsonl`, which
 //! `tests/golden/make.py` writes.
 //!
-//! `TILEWRIGHT_ORACLE_DEVICES=opencl:0,vulkan:0` compares with these devices, too, and `TILEWRIGHT_ORACLE_ONLY=exp` takes the
-//! functions of this name alone.
+//! `TILEWRIGHT_ORACLE_DEVICES=opencl:0,vulkan:0` compares with these devices, too, and `TILEWRIGHT_ORACLE_ONLY=exp`
+//! takes the functions of this name alone.
 
 mod accuracy;
 mod apply;

@@ -4,8 +4,8 @@ use super::steps;
 use crate::common::other_devices;
 use tilewright_graph_lowering::{DType, Number, Options, Tensor, compile};
 
-/// A function of tensors with its name, the same in double precision, and the most units in the last place it may be off, of
-/// `f32` and `f64`.
+/// A function of tensors with its name, the same in double precision, and the most units in the last place it may be
+/// off, of `f32` and `f64`.
 type Row = (&'static str, fn(&Tensor) -> Tensor, fn(f64) -> f64, [u64; 2]);
 
 const FUNCTIONS: [Row; 3] = [

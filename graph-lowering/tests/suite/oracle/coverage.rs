@@ -4,11 +4,25 @@ use super::cases;
 use proc_macro2::TokenTree;
 use std::collections::BTreeSet;
 
-/// What gives no tensor, or makes one of given values.
-const NO_VALUES: &[&str] =
-    &["new", "vector", "scalar", "ty", "dtype", "dims", "rank", "elements", "check", "to_literal", "to_vec", "to_f64s"];
+/// What gives no tensor, or makes one of given values; `promote` is seen in the sums of all pairs of types.
+const NO_VALUES: &[&str] = &[
+    "new",
+    "vector",
+    "scalar",
+    "ty",
+    "dtype",
+    "dims",
+    "rank",
+    "elements",
+    "check",
+    "to_literal",
+    "to_vec",
+    "to_f64s",
+    "promote",
+];
 
-/// The public functions in the `impl Tensor` blocks of a file, also those that its macros make, and public functions beside them.
+/// The public functions in the `impl Tensor` blocks of a file, also those that its macros make, and public functions
+/// beside them.
 fn public(source: &str, out: &mut BTreeSet<String>) {
     let is_public = |v: &syn::Visibility| matches!(v, syn::Visibility::Public(_));
     for item in syn::parse_file(source).unwrap().items {
@@ -23,6 +37,9 @@ fn public(source: &str, out: &mut BTreeSet<String>) {
                         _ => {}
                     }
                 }
+            }
+            syn::Item::Fn(f) if is_public(&f.vis) => {
+                out.insert(f.sig.ident.to_string());
             }
             _ => {}
         }
