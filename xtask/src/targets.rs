@@ -153,7 +153,7 @@ fn graph_corpus() -> Vec<Vec<u8>> {
     let functions: [Body; 5] = [
         |(x, y), c| (x + y).tanh().matmul(&c.permute(&[1, 0])),
         |(x, y), c| (x * c).softmax(1).sum(&[0]) + y.sum(&[0, 1]),
-        |(x, _), c| Tensor::cat(&[x, c], 0).narrow(0, 1, 5).pad(&[1, 0], &[0, 2], 0.5),
+        |(x, _), c| Tensor::cat(&[x, c], 0).slice_axis(0, 1..5).pad(&[1, 0], &[0, 2], 0.5),
         |(x, y), _| x.gt(y).where_(x, y).max(&[1]).cast(DType::F16),
         |(x, _), _| x.reshape(&[12]).cast(DType::I32).reshape(&[2, 6]),
     ];
