@@ -3,11 +3,11 @@
 pub fn generated(x0: In<f32, 4>, x1: In<f32, 4>, x2: In<f32, 4>, y3: Out<f32, 4>) {
     let v36 = scalar::<i32>(64);
     let v37 = scalar::<i32>(0);
-    let v38 = x0.dim(2) % v36;
-    let v39 = v38 > v37;
-    let v40 = v39.to::<i32>();
-    let v41 = x0.dim(2) / v36;
-    let v42 = v41 + v40;
+    let v38 = x0.dim(2) / v36;
+    let v39 = x0.dim(2) % v36;
+    let v40 = v39 > v37;
+    let v41 = v40.to::<i32>();
+    let v42 = v38 + v41;
     let v43 = program_id(0);
     let v44 = v43 % v42;
     let v45 = v43 / v42;
