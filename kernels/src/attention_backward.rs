@@ -58,7 +58,6 @@ pub(crate) fn grad_q<T: Float + DotElement, M: Element>(s: Saved<T, M>, out: &[O
     let g = reshape(s.g.load([b, h, m0, 0], [1, 1, bm, value_width]), [bm, value_width]);
     let most = reshape(s.most.load([b, h, m0], [1, 1, bm]), [bm, 1]);
     let log_sum = reshape(s.log_sum.load([b, h, m0], [1, 1, bm]), [bm, 1]);
-    let delta = reshape(s.delta.load([b, h, m0], [1, 1, bm]), [bm, 1]);
     let keys = s.k.dim(2);
     let end = if comptime(causal) { minimum(keys, m0 + bm) } else { keys };
     let mut acc = zeros::<f32>([bm, width]);
@@ -77,6 +76,8 @@ pub(crate) fn grad_q<T: Float + DotElement, M: Element>(s: Saved<T, M>, out: &[O
         }
         let p = weights(tiles, products, mask, Some(seen), [most, log_sum]);
         let dp = dot(g, permute(v, [1, 0]), zeros::<f32>([bm, bn]));
+        // Loaded where it is used, which a cache answers: kept through the loop, it does not fit the registers beside the rest.
+        let delta = reshape(s.delta.load([b, h, m0], [1, 1, bm]), [bm, 1]);
         acc = dot((p * (dp - delta)).to::<T>(), k, acc);
     }
     let dq = reshape((acc * scale).to::<T>(), [1, 1, bm, width]);

@@ -112,6 +112,9 @@ impl Family {
     }
 }
 
+/// Most seeds of a slice: so that their numbers stay far from overflowing.
+const MOST: u64 = 1 << 40;
+
 /// Runs slices of seeds, each as many as the last one's speed lets expect for what is left of the time.
 fn slices(
     first: u64,
@@ -129,7 +132,7 @@ fn slices(
         let left = time.saturating_sub(start.elapsed()).as_secs_f64();
         from = from.wrapping_add(count);
         // A slice that would run over by more than it is long is left out.
-        let next = (count as f64 * (left / took).min(8.0) * 0.8) as u64;
+        let next = ((count as f64 * (left / took).min(8.0) * 0.8) as u64).min(MOST);
         if !report.faults.is_empty() || next < first.div_ceil(2).max(1) {
             return Ok(report);
         }

@@ -14,7 +14,7 @@ pub struct Report {
 impl Report {
     /// Adds what another run of the same family came to.
     pub fn add(&mut self, other: Report) {
-        self.programs += other.programs;
+        self.programs = self.programs.saturating_add(other.programs);
         // Of counts that each run tells anew the last ones are enough.
         if !other.notes.is_empty() {
             self.notes = other.notes;
