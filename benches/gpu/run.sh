@@ -159,12 +159,14 @@ run_fuzz() {
   for name in "${devices[@]}"; do
     say "random kernels on $name"
     log=$out/fuzz-${name/:/-}.log
-    TILEWRIGHT_FUZZ_SEEDS=$seeds TILEWRIGHT_FUZZ_DEVICE=$name TILEWRIGHT_CACHE=off limited 240 \
+    TILEWRIGHT_FUZZ_SEEDS=$seeds TILEWRIGHT_FUZZ_DEVICE=$name TILEWRIGHT_FUZZ_TRACE=1 TILEWRIGHT_CACHE=off limited 240 \
       "$work/tests/runtime-random_devices" --nocapture >"$log" 2>&1
     status=$?
     grep -E " runs, |^== |^at first|^made smaller" "$log" | cut -c 1-300
     if [ "$status" = 0 ]; then record "random kernels $name" 1 0; else record "random kernels $name" 0 1; fi
     [ "$status" = 124 ] && echo "  it ran out of time"
+    # A driver that crashes takes the process with it: the last kernel named is the one.
+    [ "$status" -gt 128 ] && grep ": family " "$log" | tail -n 1
   done
 }
 

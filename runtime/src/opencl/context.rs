@@ -37,6 +37,8 @@ pub(super) struct Context {
     caps: Caps,
     max_bytes: u64,
     base_align: u64,
+    /// Can quotients and square roots of `f32` be asked to be rounded correctly?
+    pub rounds_division: bool,
     identity: String,
 }
 
@@ -70,6 +72,7 @@ impl Context {
             caps: found.caps,
             max_bytes: found.max_bytes,
             base_align: found.base_align,
+            rounds_division: found.rounds_division,
         })
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Found {
     pub max_bytes: u64,
     /// Bytes that every buffer is aligned to.
     pub base_align: u64,
+    /// Can quotients and square roots of `f32` be asked to be rounded correctly?
+    pub rounds_division: bool,
 }
 
 /// The devices of all platforms, in order.
@@ -96,6 +98,7 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
         caps,
         max_bytes: number(id, ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE),
         base_align: number(id, ffi::CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8,
+        rounds_division: number(id, ffi::CL_DEVICE_SINGLE_FP_CONFIG) & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
         info: DeviceInfo {
             name: format!("opencl:{index}"),
             kind: DeviceKind::OpenCl,
