@@ -9,13 +9,25 @@ fn cpu() -> Device {
     Device::open("cpu").unwrap()
 }
 
+/// Is the check on in this build? Where it is not, nothing is to be tested: `TILEWRIGHT_RACES=on` turns it on.
+fn is_checked() -> bool {
+    match std::env::var("TILEWRIGHT_RACES") {
+        Ok(asked) => asked == "on",
+        Err(_) => cfg!(debug_assertions),
+    }
+}
+
 fn ints(n: usize) -> Buffer<i32> {
     cpu().zeros(n).unwrap()
 }
 
 /// The message of an error that there must be.
-fn message(result: Result<()>) -> String {
-    result.expect_err("the kernel races").to_string()
+fn message(result: Result<()>) -> Option<String> {
+    if !is_checked() {
+        result.unwrap();
+        return None;
+    }
+    Some(result.expect_err("the kernel races").to_string())
 }
 
 #[kernel]
@@ -27,11 +39,11 @@ fn count(h: Ptr<i32>) {
 #[test]
 fn found_l8() {
     let h = ints(1);
-    let e = message(count(h.slice(..).unwrap()).grid([1000]).launch());
+    let Some(e) = message(count(h.slice(..).unwrap()).grid([1000]).launch()) else { return };
     assert!(e.contains("race: "), "{e}");
     assert!(e.contains("element 0 of a buffer of 1 i32"), "{e}");
     // Both accesses are in the same line of the source, at columns of their own.
-    assert_eq!(e.matches("found_races.rs:23").count(), 2, "{e}");
+    assert_eq!(e.matches("found_races.rs:35").count(), 2, "{e}");
     assert!(e.contains("TILEWRIGHT_RACES=off"), "{e}");
     // One program alone is no race.
     let h = ints(1);
@@ -49,7 +61,7 @@ fn lanes(y: Ptr<i32>, #[comptime] shift: usize) {
 fn two_lanes_of_one_store_meet() {
     let y = ints(8);
     lanes(y.slice(..).unwrap(), 0).grid([1]).launch().unwrap();
-    let e = message(lanes(y.slice(..).unwrap(), 1).grid([1]).launch());
+    let Some(e) = message(lanes(y.slice(..).unwrap(), 1).grid([1]).launch()) else { return };
     assert!(e.contains("another lane of the same store"), "{e}");
 }
 
@@ -78,7 +90,7 @@ fn programs_may_store_the_same_value() {
     let y = ints(1);
     flag(y.slice(..).unwrap(), 0).grid([100]).launch().unwrap();
     assert_eq!(y.to_vec().unwrap(), [7]);
-    let e = message(flag(y.slice(..).unwrap(), 1).grid([100]).launch());
+    let Some(e) = message(flag(y.slice(..).unwrap(), 1).grid([100]).launch()) else { return };
     assert!(e.contains("stores to"), "{e}");
 }
 
@@ -94,7 +106,7 @@ fn a_neighbour_is_read() {
     let x = ints(1024);
     shift(x.view([1024]).unwrap(), 32, 0).grid([32]).launch().unwrap();
     for by in [1, -1, 32] {
-        let e = message(shift(x.view([1024]).unwrap(), 32, by).grid([32]).launch());
+        let Some(e) = message(shift(x.view([1024]).unwrap(), 32, by).grid([32]).launch()) else { return };
         assert!(e.contains("race: ") && e.contains("program ["), "{by}: {e}");
     }
 }
@@ -112,6 +124,6 @@ fn overlapping_arguments_are_one_memory() {
     let (x, y) = (memory.view_strided(0, [32], [1]).unwrap(), memory.view_strided(32, [32], [1]).unwrap());
     halves(x, y).grid([32]).launch().unwrap();
     let y = memory.view_strided(1, [32], [1]).unwrap();
-    let e = message(halves(x, y).grid([32]).launch());
+    let Some(e) = message(halves(x, y).grid([32]).launch()) else { return };
     assert!(e.contains("race: ") && e.contains("of 32 u8"), "{e}");
 }
