@@ -11,8 +11,8 @@ example=${1:-target/release/examples/quickstart}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # No stored code, so that all of it is compiled here. Not optimised: clang builds vectors element by element out of an undefined
-# one, which oclgrind takes for an uninitialised value. Nor tuned: it takes what was copied from another buffer for
-# uninitialised, too, and the tuner runs on copies.
+# one, which oclgrind takes for an uninitialised value. Nor tuned: it takes what was copied to a place inside of
+# another buffer (clEnqueueCopyBuffer with an offset) for uninitialised, too, and the tuner runs on such copies, between guards.
 TILEWRIGHT_CACHE=off timeout 300 oclgrind --data-races --uninitialized --check-api --build-options -cl-opt-disable \
   --log "$log" "$example" --device opencl:0 --small --no-tuning
 status=$?

@@ -42,7 +42,7 @@ struct Args {
     /// Takes arrays of a few elements, for tools that check every access.
     #[arg(long)]
     small: bool,
-    /// Leaves the tuning out, for tools that do not follow copies from buffer to buffer.
+    /// Leaves the tuning out, for tools that do not follow copies into the middle of a buffer.
     #[arg(long)]
     no_tuning: bool,
 }

@@ -5,13 +5,13 @@ use crate::common::other_devices;
 use tilewright_graph_lowering::{DType, Number, Options, Tensor, compile};
 
 /// A function of tensors with its name, the same in double precision, and the most units in the last place it may be
-/// off, of `f32` and `f64`.
-type Row = (&'static str, fn(&Tensor) -> Tensor, fn(f64) -> f64, [u64; 2]);
+/// off: of `f32`, of `f64`, and of `f32` where `exp` is an approximation of the hardware's (CUDA).
+type Row = (&'static str, fn(&Tensor) -> Tensor, fn(f64) -> f64, [u64; 3]);
 
 const FUNCTIONS: [Row; 3] = [
-    ("log1p", Tensor::log1p, libm::log1p, [2, 2]),
-    ("expm1", Tensor::expm1, libm::expm1, [2, 2]),
-    ("erfc", Tensor::erfc, libm::erfc, [5, 5]),
+    ("log1p", Tensor::log1p, libm::log1p, [2, 2, 2]),
+    ("expm1", Tensor::expm1, libm::expm1, [2, 2, 2]),
+    ("erfc", Tensor::erfc, libm::erfc, [4, 5, 5]),
 ];
 
 /// Numbers of all sizes, and dense where the functions are curved.
@@ -52,7 +52,8 @@ fn functions_of_several_operations_are_as_accurate_as_they_say() {
         for device in &devices {
             let (error, at) = worst(device, &row, &narrow, &rounded, f64::from(f32::MIN_POSITIVE));
             println!("{name} of f32 on {device}: {error} at {at:e}");
-            assert!(error <= most[0], "{name} of f32 on {device}: {error} units at {at:e}");
+            let most_f32 = if device.starts_with("cuda") { most[2] } else { most[0] };
+            assert!(error <= most_f32, "{name} of f32 on {device}: {error} units at {at:e}");
             // Vulkan's own precision of `exp`, `log` and `fma` of doubles is not that of the other devices.
             if !device.starts_with("vulkan") {
                 let (error, at) = worst(device, &row, &wide, &wide, f64::MIN_POSITIVE);
