@@ -1,8 +1,11 @@
 //! Structured control flow: blocks, `If`, `Loop`, and the guards of memory accesses.
+//!
+//! Phis are of numbers, never of truth values, which pass as 0 and 1: NVIDIA's compiler (driver 580) ends the process with
+//! some loops whose phis are of `OpTypeBool`.
 
 use super::Emitter;
 use crate::error::Result;
-use crate::thread::{Block, InstData, Op as ThreadOp, Value};
+use crate::thread::{Block, InstData, Op as ThreadOp, Ty, Value};
 use rspirv::dr::Operand;
 use rspirv::spirv::{LoopControl, Op, SelectionControl, Word};
 
@@ -34,11 +37,53 @@ impl Emitter<'_> {
         self.module.branch_conditional(condition, then, otherwise);
     }
 
-    fn phi(&mut self, value: Value, incoming: &[(Word, Word)]) {
-        let ty = self.module.ty(self.func.ty(value));
+    /// The phi of a value; `incoming` holds what `outgoing` made. What it gives is not the value yet: see `arrive`.
+    fn phi(&mut self, value: Value, incoming: &[(Word, Word)]) -> Word {
+        let ty = match self.func.ty(value) {
+            Ty::Pred => Ty::I32,
+            ty => ty,
+        };
+        let ty = self.module.ty(ty);
         let operands = incoming.iter().flat_map(|&(v, from)| [Operand::IdRef(v), Operand::IdRef(from)]).collect();
-        let id = self.module.op_with(Op::Phi, ty, operands);
-        self.define(value, id);
+        self.module.op_with(Op::Phi, ty, operands)
+    }
+
+    /// A value that becomes `value` through a phi, as the phi takes it; in the block that it comes from.
+    fn outgoing(&mut self, value: Value, id: Word) -> Word {
+        match self.func.ty(value) {
+            Ty::Pred => {
+                let (one, zero) = (self.module.const_u32(1), self.module.const_u32(0));
+                self.typed(Op::Select, Ty::I32, &[id, one, zero])
+            }
+            _ => id,
+        }
+    }
+
+    fn all_outgoing(&mut self, values: &[Value], ids: Vec<Word>) -> Vec<Word> {
+        values.iter().zip(ids).map(|(&value, id)| self.outgoing(value, id)).collect()
+    }
+
+    /// Defines values by their phis, after the last phi of the block.
+    fn arrive(&mut self, values: &[Value], phis: Vec<Word>) {
+        for (&value, phi) in values.iter().zip(phis) {
+            let id = match self.func.ty(value) {
+                Ty::Pred => {
+                    let zero = self.module.const_u32(0);
+                    self.typed(Op::INotEqual, Ty::Pred, &[phi, zero])
+                }
+                _ => phi,
+            };
+            self.define(value, id);
+        }
+    }
+
+    /// What follows two ways on which `values` became other things.
+    fn merge(&mut self, label: Word, values: &[Value], ways: [(Vec<Word>, Word); 2]) {
+        self.begin(label);
+        let [(a, from_a), (b, from_b)] = ways;
+        let incoming = a.into_iter().zip(b);
+        let phis = values.iter().zip(incoming).map(|(&v, (a, b))| self.phi(v, &[(a, from_a), (b, from_b)])).collect();
+        self.arrive(values, phis);
     }
 
     pub(super) fn emit_if(&mut self, inst: &InstData) -> Result<()> {
@@ -51,28 +96,29 @@ impl Emitter<'_> {
         // A second block that does nothing is not emitted: its values come straight from the header.
         let empty = self.func.blocks[otherwise].insts.len() == 1;
         let else_label = if empty { merge } else { self.module.id() };
+        let mut else_way = (Vec::new(), header);
+        if empty {
+            let values = self.block(otherwise)?;
+            else_way.0 = self.all_outgoing(&inst.results, values);
+        }
         self.selection(condition, then_label, else_label, merge);
 
-        self.begin(then_label);
-        let then_values = self.block(then)?;
-        let then_end = self.label;
-        self.module.branch(merge);
-
+        let then_way = self.way(then_label, then, merge, &inst.results)?;
         if !empty {
-            self.begin(else_label);
+            else_way = self.way(else_label, otherwise, merge, &inst.results)?;
         }
-        let else_values = self.block(otherwise)?;
-        let mut else_end = header;
-        if !empty {
-            else_end = self.label;
-            self.module.branch(merge);
-        }
-
-        self.begin(merge);
-        for ((&result, a), b) in inst.results.iter().zip(then_values).zip(else_values) {
-            self.phi(result, &[(a, then_end), (b, else_end)]);
-        }
+        self.merge(merge, &inst.results, [then_way, else_way]);
         Ok(())
+    }
+
+    /// One way of an `If`: what it makes of the results, and the block that it ends in.
+    fn way(&mut self, label: Word, block: Block, merge: Word, results: &[Value]) -> Result<(Vec<Word>, Word)> {
+        self.begin(label);
+        let values = self.block(block)?;
+        let values = self.all_outgoing(results, values);
+        let end = self.label;
+        self.module.branch(merge);
+        Ok((values, end))
     }
 
     /// The carried values are phis of the header; both blocks and what follows the loop read them there.
@@ -85,13 +131,15 @@ impl Emitter<'_> {
         let header = self.module.id();
         let (test, body_label) = (self.module.id(), self.module.id());
         let (next, merge) = (self.module.id(), self.module.id());
+        let first = inst.operands.iter().map(|&v| self.value(v)).collect();
+        let first = self.all_outgoing(&inst.results, first);
         self.module.branch(header);
 
         self.begin(header);
         let header_index = self.module.open_block();
+        let phis = inst.results.iter().zip(first).map(|(&v, init)| self.phi(v, &[(init, preheader)])).collect();
+        self.arrive(&inst.results, phis);
         for (i, &result) in inst.results.iter().enumerate() {
-            let init = self.value(inst.operands[i]);
-            self.phi(result, &[(init, preheader)]);
             let id = self.value(result);
             self.define(func.blocks[condition].params[i], id);
             self.define(func.blocks[body].params[i], id);
@@ -109,6 +157,7 @@ impl Emitter<'_> {
 
         self.begin(body_label);
         let carried = self.block(body)?;
+        let carried = self.all_outgoing(&inst.results, carried);
         self.module.branch(next);
 
         self.begin(next);
@@ -135,14 +184,13 @@ impl Emitter<'_> {
         };
         let header = self.label;
         let (then, merge) = (self.module.id(), self.module.id());
+        let others = self.all_outgoing(results, others);
         self.selection(guard, then, merge, merge);
         self.begin(then);
         let values = f(self);
+        let values = self.all_outgoing(results, values);
         let then_end = self.label;
         self.module.branch(merge);
-        self.begin(merge);
-        for ((&result, value), other) in results.iter().zip(values).zip(others) {
-            self.phi(result, &[(value, then_end), (other, header)]);
-        }
+        self.merge(merge, results, [(values, then_end), (others, header)]);
     }
 }
