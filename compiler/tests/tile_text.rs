@@ -242,8 +242,8 @@ fn places_are_printed_on_request() {
     let func = parse("kernel @f() {\n  v0: i32 = program_id 0\n  if v1 {\n yield } else { yield }\n  v1: bool = const true\n yield }")
         .expect("the text is right");
     let text = print_with_locs(&func);
-    assert!(text.contains("v0: i32 = program_id 0 ; <ir>:2:3\n"), "{text}");
-    assert!(text.contains("if v1 { ; <ir>:3:3\n"), "{text}");
+    assert!(text.contains("v0: i32 = program_id 0 ; op0, <ir>:2:3\n"), "{text}");
+    assert!(text.contains("if v1 { ; op1, <ir>:3:3\n"), "{text}");
     assert!(!func.to_string().contains("<ir>"));
     assert_eq!(parse(&text).expect("places are comments").to_string(), func.to_string());
 }

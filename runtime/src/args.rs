@@ -158,6 +158,24 @@ pub(crate) fn pack(args: &[(&'static str, KernelArg<'_>)], backend: &dyn Backend
     out
 }
 
+/// The value of each flattened parameter; `None` for addresses and floats.
+pub(crate) fn numbers(args: &[(&'static str, KernelArg<'_>)]) -> Vec<Option<i64>> {
+    let mut numbers = Vec::new();
+    for (_, arg) in args {
+        match &arg.0 {
+            Repr::View { shape, .. } => {
+                let rank = usize::from(shape.rank);
+                numbers.push(None);
+                numbers.extend(shape.dims[..rank].iter().map(|&d| Some(i64::from(d))));
+                numbers.extend(shape.strides[..rank].iter().map(|&s| Some(s)));
+            }
+            Repr::Slice { .. } => numbers.push(None),
+            Repr::Scalar { dtype, word } => numbers.push(dtype.is_int().then_some(*word as i64)),
+        }
+    }
+    numbers
+}
+
 /// A pointer among packed arguments.
 pub(crate) struct Pointer<'a> {
     pub memory: &'a Arc<Memory>,

@@ -105,6 +105,10 @@ pub(crate) trait Loaded: Send + Sync {
     }
     /// What the driver says of the kernel.
     fn resources(&self) -> Resources;
+    /// Programs that one processor of the device runs at once, where the driver says so.
+    fn programs_per_processor(&self) -> Option<u32> {
+        None
+    }
     /// For the backend to know its own kernels again.
     fn as_any(&self) -> &dyn Any;
 }

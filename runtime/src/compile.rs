@@ -17,7 +17,7 @@ use tilewright_compiler::dsl::{KernelDef, Specialization};
 use tilewright_compiler::pipeline::{self, Options};
 use tilewright_compiler::target::{Caps, Code, Compiled};
 use tilewright_compiler::thread::AbiTy;
-use tilewright_compiler::tile::Function;
+use tilewright_compiler::tile::{self, Function};
 
 /// Builds, compiles (or finds on disk) and loads one variant of a kernel.
 pub(crate) fn compile(
@@ -104,8 +104,10 @@ fn compile_code(
     device.counters.compilations.fetch_add(1, Relaxed);
     let compiled = stages.compiled;
     if let Some(dump) = &mut dump {
-        dump.write("optimised.txt", &stages.tile);
+        dump.write("optimised.txt", tile::print_with_locs(&stages.tile));
         dump.write("schedule.txt", &stages.schedule);
+        let remarks = stages.schedule.explain(&stages.tile, &|_| None);
+        dump.write("explanation.txt", remarks.iter().map(|r| format!("{r}\n")).collect::<String>());
         dump.write("thread.txt", &stages.thread);
         let name = match compiled.code {
             Code::Ptx(_) => "code.ptx",

@@ -180,6 +180,10 @@ impl<'a> Launch<'a> {
         self.options
     }
 
+    pub(crate) fn current_fp_fusion(&self) -> bool {
+        self.fp_fusion
+    }
+
     pub(crate) fn arguments(&self) -> &[(&'static str, KernelArg<'a>)] {
         &self.args
     }

@@ -161,7 +161,7 @@ impl Lowering<'_> {
         }
         let elem = func.ty(result).elem;
         self.check_access(op, elem)?;
-        let MemoryAccess { layout, axis, vec } = self.schedule.accesses[&op].clone();
+        let MemoryAccess { layout, axis, vec, .. } = self.schedule.accesses[&op].clone();
         let pad = match data.operands.get(1 + 3 * usize::from(rank)) {
             Some(&pad) => self.scalar(pad)?,
             None => self.zero_storage(elem),

@@ -1,5 +1,6 @@
 //! How a load or store touches memory: in which layout, and how many elements at a time.
 
+use super::WidthReason;
 use crate::analysis::axis::AxisInfo;
 use crate::layout::Layout;
 use crate::tile::{Function, Op, OpId, Shape};
@@ -14,6 +15,8 @@ pub struct MemoryAccess {
     /// Elements that are consecutive in memory, aligned to their total size, and inside or outside (of the mask, of
     /// the view) all together: what one access may cover. At most 16 bytes.
     pub vec: usize,
+    /// Why it covers fewer than 16 bytes, if so.
+    pub narrow: Option<WidthReason>,
 }
 
 /// What a memory access is about, apart from layouts.
@@ -22,6 +25,7 @@ struct Facts {
     elem_bytes: usize,
     axis: Option<usize>,
     vec: usize,
+    narrow: Option<WidthReason>,
 }
 
 impl MemoryAccess {
@@ -40,7 +44,8 @@ impl MemoryAccess {
         let layout = Layout::blocked(&facts.shape, &order, facts.vec, lanes, warps);
         let vec = facts.axis.map_or(1, |a| facts.vec.min(layout.run_along(a)));
         debug_assert!(vec * facts.elem_bytes <= 16, "one access moves at most 16 bytes");
-        Self { layout, axis: facts.axis, vec }
+        let narrow = if vec < facts.vec { Some(WidthReason::Threads(lanes * warps)) } else { facts.narrow };
+        Self { layout, axis: facts.axis, vec, narrow }
     }
 
     /// How many elements one access may cover in `layout`.
@@ -64,12 +69,19 @@ fn pointer_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
         // Layouts need no proof that no index wraps.
         .max_by_key(|&a| (facts.likely_contiguity[a].min(ty.shape.dims()[a] as u32), a))
         .filter(|&a| facts.likely_contiguity[a] > 1);
-    let vec = best.map_or(1, |a| {
-        let aligned = facts.divisibility[a] / elem_bytes as u64;
+    let (vec, narrow) = best.map_or((1, Some(WidthReason::Scattered)), |a| {
+        let (run, divisor) = (u64::from(facts.contiguity[a]), facts.divisibility[a]);
         let constant = mask.map_or(u64::MAX, |&m| axis.of(m).constancy[a].into());
-        largest_vec(elem_bytes, [facts.contiguity[a].into(), aligned, constant])
+        let extent = ty.shape.dims()[a];
+        let whole = if run == extent as u64 { WidthReason::Tile(extent) } else { WidthReason::Run(run) };
+        let limits = [
+            (run, whole),
+            (divisor / elem_bytes as u64, WidthReason::Alignment(divisor)),
+            (constant, WidthReason::Mask(constant)),
+        ];
+        largest_vec(elem_bytes, limits)
     });
-    Facts { shape: ty.shape.clone(), elem_bytes, axis: best, vec }
+    Facts { shape: ty.shape.clone(), elem_bytes, axis: best, vec, narrow }
 }
 
 fn view_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
@@ -86,23 +98,39 @@ fn view_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
     // Of several dimensions of stride 1 (extents of 1 among them) the one with most to give.
     let unit = (0..rank).filter(|&a| axis.of(strides[a]).constant == Some(1)).max_by_key(|&a| (shape.dims()[a], a));
     let divisor = |v| axis.of(v).divisibility[0];
-    let vec = unit.map_or(1, |a| {
-        let base = divisor(data.operands[0]) / elem_bytes as u64;
-        let others = (0..rank)
-            .filter(|&other| other != a)
-            // A dimension of which only one coordinate is ever valid contributes nothing... but which one is not known
-            // here, so every other stride counts.
-            .map(|other| divisor(strides[other]))
-            .min()
-            .unwrap_or(u64::MAX);
-        let run = [shape.dims()[a] as u64, base, others, divisor(dims[a]), divisor(offsets[a])];
-        largest_vec(elem_bytes, run)
+    let (vec, narrow) = unit.map_or((1, Some(WidthReason::NoUnitStride)), |a| {
+        let base = divisor(data.operands[0]);
+        // A dimension of which only one coordinate is ever valid contributes nothing... but which one is not known here, so
+        // every other stride counts.
+        let others = (0..rank).filter(|&other| other != a).map(|dim| {
+            let (value, divisor) = (strides[dim], divisor(strides[dim]));
+            (divisor, WidthReason::Stride { dim, value, divisor })
+        });
+        let extent = divisor(dims[a]);
+        let offset = divisor(offsets[a]);
+        let limits = [
+            (shape.dims()[a] as u64, WidthReason::Tile(shape.dims()[a])),
+            (base / elem_bytes as u64, WidthReason::Alignment(base)),
+            (extent, WidthReason::Extent { dim: a, value: dims[a], divisor: extent }),
+            (offset, WidthReason::Offset { dim: a, divisor: offset }),
+        ];
+        largest_vec(elem_bytes, limits.into_iter().chain(others))
     });
-    Facts { shape, elem_bytes, axis: unit, vec }
+    Facts { shape, elem_bytes, axis: unit, vec, narrow }
 }
 
-/// The largest power of two within all `limits` and within 16 bytes.
-fn largest_vec<const N: usize>(elem_bytes: usize, limits: [u64; N]) -> usize {
-    let most = limits.into_iter().fold((16 / elem_bytes) as u64, u64::min).max(1);
-    1 << most.ilog2()
+/// The largest power of two within all limits and within 16 bytes, and which limit it is, if it is not 16 bytes.
+fn largest_vec(
+    elem_bytes: usize,
+    limits: impl IntoIterator<Item = (u64, WidthReason)>,
+) -> (usize, Option<WidthReason>) {
+    let most = (16 / elem_bytes) as u64;
+    let (vec, narrow) =
+        limits.into_iter().fold(
+            (most, None),
+            |(vec, narrow), (limit, reason)| {
+                if limit < vec { (limit, Some(reason)) } else { (vec, narrow) }
+            },
+        );
+    (1 << vec.max(1).ilog2(), narrow)
 }

@@ -1,5 +1,6 @@
 //! How matrix products are done: by tensor cores, or by each thread for its block of the result.
 
+use super::DotReason;
 use crate::dtype::DType;
 use crate::layout::Layout;
 use crate::layout::distributed::axis_bits;
@@ -108,59 +109,121 @@ impl DotPlan {
         }
     }
 
-    /// Decides for `op`. `chained`: it makes the left operand of another product, or takes it from one; `fours`: may it be done by
-    /// four warps at once?
-    pub fn new(func: &Function, op: OpId, caps: &Caps, (lanes, warps): (u32, u32), chained: bool, fours: bool) -> Self {
+    /// Decides for `op`, and says why it is not done a faster way. `chained`: it makes the left operand of another product, or
+    /// takes it from one; `barred`: one of its chain that groups of four warps cannot do.
+    pub fn new(
+        func: &Function,
+        op: OpId,
+        caps: &Caps,
+        size: (u32, u32),
+        chained: bool,
+        barred: Option<OpId>,
+    ) -> (Self, DotReasons) {
+        let facts = Facts::of(func, op, chained);
+        let mut reasons = DotReasons::default();
+        match barred.map_or_else(|| facts.wgmma(caps, size.1), |other| Err(DotReason::Chain(other))) {
+            Ok(plan) => return (plan, reasons),
+            Err(why) => reasons.wgmma = Some(why),
+        }
+        match facts.mma(caps, size) {
+            Ok(plan) => return (plan, reasons),
+            Err(why) => reasons.mma = Some(why),
+        }
+        (Self::Fma(Layout::blocked(facts.shape, &[1, 0], 4, size.0, size.1)), reasons)
+    }
+}
+
+/// Why a product is not done by the instructions of tensor cores; `None` for the one that does it, and those that would be slower.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DotReasons {
+    /// Not by `wgmma`.
+    pub wgmma: Option<DotReason>,
+    /// Not by `mma.sync`.
+    pub mma: Option<DotReason>,
+}
+
+/// What a product is, apart from how it is done.
+struct Facts<'a> {
+    elements: DType,
+    precision: DotPrecision,
+    /// Of the result.
+    shape: &'a Shape,
+    /// Rows and columns of the result, terms of each of its sums.
+    size: [usize; 3],
+    chained: bool,
+}
+
+impl<'a> Facts<'a> {
+    fn of(func: &'a Function, op: OpId, chained: bool) -> Self {
         let data = &func.ops[op];
         let Op::Dot { precision } = data.op else { unreachable!("only dots come here") };
         let a = func.ty(data.operands[0]);
-        let shape = func.ty(data.results[0]).shape.clone();
-        let kind = match (a.dtype(), precision) {
-            (DType::F16, _) => Some((MmaKind::F16, 16)),
-            (DType::BF16, _) => Some((MmaKind::Bf16, 16)),
-            (DType::F32, DotPrecision::Tf32) => Some((MmaKind::Tf32, 8)),
-            _ => None,
-        };
-        let (m, n, k) = (shape.dims()[0], shape.dims()[1], a.shape.dims()[1]);
-        if let Some((kind @ (MmaKind::F16 | MmaKind::Bf16), depth)) = kind
-            && caps.wgmma
-            && fours
-            && k >= depth
-            && let Some(plan) = Self::wgmma(kind, &shape, warps, chained)
-        {
-            return plan;
-        }
-        match kind {
-            Some((kind, depth)) if caps.mma_sync && lanes == 32 && m >= 16 && n >= 8 && k >= depth => {
-                Self::mma(kind, &shape, warps, chained)
-            }
-            _ => Self::Fma(Layout::blocked(&shape, &[1, 0], 4, lanes, warps)),
+        let shape = &func.ty(data.results[0]).shape;
+        let size = [shape.dims()[0], shape.dims()[1], a.shape.dims()[1]];
+        Self { elements: a.dtype(), precision, shape, size, chained }
+    }
+
+    /// The kind of the elements, and the depth of one instruction.
+    fn kind(&self) -> Result<(MmaKind, usize), DotReason> {
+        match (self.elements, self.precision) {
+            (DType::F16, _) => Ok((MmaKind::F16, 16)),
+            (DType::BF16, _) => Ok((MmaKind::Bf16, 16)),
+            (DType::F32, DotPrecision::Tf32) => Ok((MmaKind::Tf32, 8)),
+            (elements, precision) => Err(DotReason::Elements(elements, precision)),
         }
     }
 
     /// Splits the result among groups of four warps: rows first, since each group reads all columns of its own. Chained products
     /// are split along the rows alone: then a row and all that becomes of it stay within a warp.
-    fn wgmma(kind: MmaKind, shape: &Shape, warps: u32, chained: bool) -> Option<Self> {
-        let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
-        if !warps.is_multiple_of(4) || m < 64 || n < LEAST_COLUMNS {
-            return None;
+    fn wgmma(&self, caps: &Caps, warps: u32) -> Result<DotPlan, DotReason> {
+        if !caps.wgmma {
+            return Err(DotReason::Device);
         }
+        let (kind, depth) = self.kind()?;
+        if !matches!(kind, MmaKind::F16 | MmaKind::Bf16) {
+            return Err(DotReason::Elements(self.elements, self.precision));
+        }
+        if !warps.is_multiple_of(4) {
+            return Err(DotReason::Warps(warps));
+        }
+        self.at_least([64, LEAST_COLUMNS as usize, depth])?;
+        let [rows, columns, _] = self.size;
+        let (m, n) = (rows as u32, columns as u32);
         let groups = warps / 4;
         let groups_m = groups.min(m / 64);
         let groups_n = groups / groups_m;
         // A group's columns begin with a block of 128 bytes.
-        if groups_n > 1 && (chained || n / groups_n < 64) {
-            return None;
+        if groups_n > 1 && (self.chained || n / groups_n < 64) {
+            return Err(DotReason::Groups { groups, rows, columns });
         }
-        let acc = wgmma_accumulator(shape, groups_m, groups_n);
+        let acc = wgmma_accumulator(self.shape, groups_m, groups_n);
         let n = (n / groups_n).min(MOST_COLUMNS);
-        Some(Self::Wgmma(WgmmaPlan { kind, acc, n, a_in_registers: false }))
+        Ok(DotPlan::Wgmma(WgmmaPlan { kind, acc, n, a_in_registers: false }))
+    }
+
+    fn at_least(&self, least: [usize; 3]) -> Result<(), DotReason> {
+        let [[rows, columns, depth], [least_rows, least_columns, least_depth]] = [self.size, least];
+        match () {
+            () if rows < least_rows => Err(DotReason::Rows { found: rows, least: least_rows }),
+            () if columns < least_columns => Err(DotReason::Columns { found: columns, least: least_columns }),
+            () if depth < least_depth => Err(DotReason::Depth { found: depth, least: least_depth }),
+            () => Ok(()),
+        }
     }
 
     /// Splits the result among the warps so that each reads as little as it can: blocks near square. Chained products are split
     /// along the rows, if these suffice: then a row and all that becomes of it stay within a warp.
-    fn mma(kind: MmaKind, shape: &Shape, warps: u32, chained: bool) -> Self {
-        let (m, n) = (shape.dims()[0] as u32, shape.dims()[1] as u32);
+    fn mma(&self, caps: &Caps, (lanes, warps): (u32, u32)) -> Result<DotPlan, DotReason> {
+        if !caps.mma_sync {
+            return Err(DotReason::Device);
+        }
+        if lanes != 32 {
+            return Err(DotReason::Lanes(lanes));
+        }
+        let (kind, depth) = self.kind()?;
+        self.at_least([16, 8, depth])?;
+        let (shape, chained) = (self.shape, self.chained);
+        let (m, n) = (self.size[0] as u32, self.size[1] as u32);
         let splits = (0..=warps.trailing_zeros()).map(|bit| (1 << bit, warps >> bit));
         let rows_suffice = chained && m / warps >= 16;
         let fitting = splits.filter(|&(wm, wn)| m / wm >= 16 && n / wn >= 8 && (wn == 1 || !rows_suffice));
@@ -179,7 +242,7 @@ impl DotPlan {
         warp.extend((m_bits - wm_bits..m_bits).map(mb));
         warp.resize(warps.trailing_zeros() as usize, 0);
         let acc = Layout { shape: shape.clone(), reg, lane, warp };
-        Self::Mma(MmaPlan { kind, acc, warps_m, warps_n, chained, a_in_registers: false })
+        Ok(DotPlan::Mma(MmaPlan { kind, acc, warps_m, warps_n, chained, a_in_registers: false }))
     }
 }
 

@@ -6,11 +6,16 @@
 //! to memory has a layout in which neighbouring threads touch neighbouring addresses.
 
 mod access;
+mod ahead;
 mod dot;
+mod explain;
 mod plan;
+mod reason;
 
 pub use access::MemoryAccess;
-pub use dot::{DotPlan, MmaPlan, WgmmaPlan};
+pub use dot::{DotPlan, DotReasons, MmaPlan, WgmmaPlan};
+pub use explain::Remark;
+pub use reason::{AheadReason, DotReason, WidthReason};
 
 use crate::analysis::axis::AxisInfo;
 use crate::entity::Entity;
@@ -50,6 +55,10 @@ pub struct Schedule {
     pub reductions: HashMap<OpId, Layout>,
     /// Loops with loads under way.
     pub pipelines: HashMap<OpId, PipelinePlan>,
+    /// Why matrix products are not done faster.
+    pub dot_reasons: HashMap<OpId, DotReasons>,
+    /// Why loads in loops do not run ahead of their use.
+    pub ahead_reasons: HashMap<OpId, AheadReason>,
 }
 
 impl Schedule {

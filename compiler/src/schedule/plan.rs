@@ -1,14 +1,15 @@
 //! Choosing homes: forward from loads, dots and reductions through everything computed from them.
 
-use super::{DotPlan, MemoryAccess, PipelinePlan, Schedule};
+use super::{DotPlan, MemoryAccess, Schedule};
 use crate::analysis::alias::{Aliases, aliases};
 use crate::analysis::axis::AxisInfo;
+use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::pipeline::Options;
 use crate::target::Caps;
-use crate::tile::{Function, Op, OpId, Region, Value, ValueDef};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::tile::{Function, Op, OpId, Region, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Most warps of 32 threads of one program: no device allows more than 1024 threads.
 const MAX_WARPS: u32 = 32;
@@ -23,11 +24,11 @@ const MAX_REGISTERS: usize = 1024;
 /// Loops nested deeper than this are planned once instead of until their layouts settle.
 const MAX_DEPTH: u32 = 4;
 
-struct Planner<'a> {
-    func: &'a Function,
-    caps: &'a Caps,
-    options: &'a Options,
-    schedule: Schedule,
+pub(super) struct Planner<'a> {
+    pub(super) func: &'a Function,
+    pub(super) caps: &'a Caps,
+    pub(super) options: &'a Options,
+    pub(super) schedule: Schedule,
     /// Layouts that loads and stores would like their pointers and masks in.
     wishes: HashMap<Value, Layout>,
     /// Accumulators of dots, and values in their layouts: cheap to keep, costly to store from.
@@ -36,8 +37,8 @@ struct Planner<'a> {
     chained: HashSet<OpId>,
     /// Of the accumulators: those on the way from one dot to the next. What meets them comes to their layout.
     links: HashSet<Value>,
-    uses: HashMap<Value, Vec<OpId>>,
-    aliases: Aliases,
+    pub(super) uses: HashMap<Value, Vec<OpId>>,
+    pub(super) aliases: Aliases,
     /// Loops around the op being planned.
     depth: u32,
 }
@@ -54,6 +55,8 @@ pub(super) fn plan(func: &Function, axis: &AxisInfo, caps: &Caps, options: &Opti
         dots: HashMap::new(),
         reductions: HashMap::new(),
         pipelines: HashMap::new(),
+        dot_reasons: HashMap::new(),
+        ahead_reasons: HashMap::new(),
     };
     let mut uses: HashMap<Value, Vec<OpId>> = HashMap::new();
     func.walk(func.body, &mut |op| {
@@ -137,7 +140,7 @@ impl Planner<'_> {
         })
     }
 
-    fn home(&self, value: Value) -> Option<&Layout> {
+    pub(super) fn home(&self, value: Value) -> Option<&Layout> {
         self.schedule.homes.get(&value)
     }
 
@@ -194,9 +197,11 @@ impl Planner<'_> {
     /// Loads, stores and dots do not depend on anything decided later.
     fn plan_accesses(&mut self, axis: &AxisInfo) {
         let (lanes, warps) = (self.schedule.lanes, self.schedule.warps);
-        let plan_dot = |p: &Self, op, chained, fours| DotPlan::new(p.func, op, p.caps, (lanes, warps), chained, fours);
+        let plan_dot =
+            |p: &Self, op, chained, barred| DotPlan::new(p.func, op, p.caps, (lanes, warps), chained, barred);
         // Chained products go the same way, so that what passes between them stays in registers.
-        let fours = self.chained.iter().all(|&op| matches!(plan_dot(self, op, true, true), DotPlan::Wgmma(_)));
+        let cannot = |op: &OpId| !matches!(plan_dot(self, *op, true, None).0, DotPlan::Wgmma(_));
+        let barred = self.chained.iter().copied().filter(cannot).min_by_key(|op| op.index());
         let mut ops = Vec::new();
         self.func.walk(self.func.body, &mut |op| ops.push(op));
         for op in ops {
@@ -221,8 +226,10 @@ impl Planner<'_> {
                 }
                 Op::Dot { .. } => {
                     let chained = self.chained.contains(&op);
-                    let plan = plan_dot(self, op, chained, !chained || fours);
+                    let barred = barred.filter(|&other| chained && other != op);
+                    let (plan, reasons) = plan_dot(self, op, chained, barred);
                     self.schedule.dots.insert(op, plan);
+                    self.schedule.dot_reasons.insert(op, reasons);
                 }
                 _ => {}
             }
@@ -402,126 +409,5 @@ impl Planner<'_> {
                 .unwrap_or_else(|| self.default_layout(result));
             self.set_home(result, layout);
         }
-    }
-
-    // ---- pipelines ----------------------------------------------------------------------------------------------
-
-    fn plan_pipelines(&mut self) {
-        if !self.caps.cp_async || self.options.num_stages < 2 {
-            return;
-        }
-        let mut loops = Vec::new();
-        self.func.walk(self.func.body, &mut |op| {
-            if self.func.ops[op].op == Op::For {
-                loops.push(op);
-            }
-        });
-        for op in loops {
-            let region = self.func.ops[op].regions[0];
-            let mut loads = Vec::new();
-            let mut carried = BTreeSet::new();
-            for &load in &self.func.regions[region].ops {
-                if let Some(needed) = self.can_run_ahead(region, load) {
-                    loads.push(load);
-                    carried.extend(needed);
-                }
-            }
-            if !loads.is_empty() {
-                let carried = carried.into_iter().collect();
-                let plan = PipelinePlan { stages: self.options.num_stages, loads, carried };
-                self.schedule.pipelines.insert(op, plan);
-            }
-        }
-    }
-
-    /// May the load be started iterations before its use? It must feed only dots on tensor cores, read 0 outside,
-    /// move at least 4 bytes at a time, and its address must be computable ahead.
-    fn can_run_ahead(&self, body: Region, load: OpId) -> Option<BTreeSet<usize>> {
-        let data = &self.func.ops[load];
-        let zero_outside = match data.op {
-            Op::Load => data.operands.get(2),
-            Op::ViewLoad { rank } => data.operands.get(1 + 3 * usize::from(rank)),
-            _ => return None,
-        }
-        .is_none_or(|&other| self.func.const_of(other).is_some_and(|c| c.0 == 0));
-        let result = data.results[0];
-        let access = &self.schedule.accesses[&load];
-        let bytes = access.vec * self.func.ty(result).dtype().bytes();
-        // The copies of a replicated layout would all write the same bytes.
-        let can = zero_outside
-            && bytes >= 4
-            && access.layout.is_injective()
-            && access.axis.is_some()
-            && self.feeds_only_mma(body, result)
-            && !self.may_be_stored_to(body, data.operands[0]);
-        if can { self.computable_ahead(body, &data.operands, &access.layout) } else { None }
-    }
-
-    /// Does the loop store where `pointer` may lead? Then a load must not pass the stores of earlier rounds.
-    fn may_be_stored_to(&self, body: Region, pointer: Value) -> bool {
-        let mut stored = false;
-        self.func.walk(body, &mut |op| {
-            let data = &self.func.ops[op];
-            stored |= data.op.writes_memory() && self.aliases.may_alias(data.operands[0], pointer);
-        });
-        stored
-    }
-
-    fn feeds_only_mma(&self, body: Region, value: Value) -> bool {
-        let Some(uses) = self.uses.get(&value) else { return false };
-        uses.iter().all(|&user| {
-            let data = &self.func.ops[user];
-            self.func.regions[body].ops.contains(&user)
-                && match &data.op {
-                    Op::Permute(_) if self.func.ty(value).shape.rank() == 2 => {
-                        self.feeds_only_mma(body, data.results[0])
-                    }
-                    Op::Reshape if self.func.ty(data.results[0]).shape.is_matrix_of(&self.func.ty(value).shape) => {
-                        self.feeds_only_mma(body, data.results[0])
-                    }
-                    Op::Dot { .. } => {
-                        let cores = matches!(self.schedule.dots[&user], DotPlan::Mma(_) | DotPlan::Wgmma(_));
-                        cores && data.operands[2] != value
-                    }
-                    _ => false,
-                }
-        })
-    }
-
-    /// Are `values` computed in `body` by pure ops alone, from outside values, the induction variable, and carried values whose
-    /// next value is so computed, too? Gives those carried values. Tiles among them must stay in `layout`, in which the
-    /// load takes its pointers: nothing may be converted ahead.
-    fn computable_ahead(&self, body: Region, values: &[Value], layout: &Layout) -> Option<BTreeSet<usize>> {
-        let next = &self.func.ops[self.func.terminator(body)].operands;
-        let stays = |v: Value| self.func.ty(v).is_scalar() || self.home(v) == Some(layout);
-        let mut todo = values.to_vec();
-        let mut seen = HashSet::new();
-        let mut carried = BTreeSet::new();
-        while let Some(value) = todo.pop() {
-            if !seen.insert(value) {
-                continue;
-            }
-            match self.func.values[value].def {
-                ValueDef::Param { region, index } if region == body && index > 0 => {
-                    let i = index as usize - 1;
-                    if !stays(value) || !stays(next[i]) {
-                        return None;
-                    }
-                    carried.insert(i);
-                    todo.push(next[i]);
-                }
-                ValueDef::Result { op, .. } if self.func.regions[body].ops.contains(&op) => {
-                    let data = &self.func.ops[op];
-                    let computed_anywhere = data.op.is_pure()
-                        && !matches!(data.op, Op::Reduce { .. } | Op::ArgReduce { .. } | Op::Dot { .. });
-                    if !computed_anywhere {
-                        return None;
-                    }
-                    todo.extend(&data.operands);
-                }
-                _ => {}
-            }
-        }
-        Some(carried)
     }
 }

@@ -48,7 +48,8 @@ impl fmt::Display for Function {
     }
 }
 
-/// The text of a function, each op followed by the place in the user's source it came from, as a comment.
+/// The text of a function, each op followed by its number, which the text of a schedule names it by, and the place in the user's
+/// source that it came from, as a comment.
 pub fn print_with_locs(func: &Function) -> String {
     Printer { locs: true, ..Printer::new(func) }.print()
 }
@@ -156,7 +157,11 @@ impl<'a> Printer<'a> {
         };
         self.out.push_str(&head(func, data));
         let raw = !is_sugared(func, data);
-        let loc = if self.locs && data.loc.is_known() { format!(" ; {}", data.loc) } else { String::new() };
+        let loc = match self.locs {
+            true if data.loc.is_known() => format!(" ; {id}, {}", data.loc),
+            true => format!(" ; {id}"),
+            false => String::new(),
+        };
         let mut notes = self.notes.ops.remove(&id).unwrap_or_default();
         if data.regions.is_empty() {
             push(&mut self.out, format_args!("{loc}\n"));

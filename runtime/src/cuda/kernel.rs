@@ -143,6 +143,22 @@ impl Loaded for Kernel {
         self.resources
     }
 
+    fn programs_per_processor(&self) -> Option<u32> {
+        self.context.bind().ok()?;
+        let (mut programs, threads) = (0, self.threads as c_int);
+        // SAFETY: writes one integer; the function is of the loaded module.
+        let code = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut programs,
+                self.function,
+                threads,
+                self.shared_bytes as usize,
+            )
+        };
+        self.context.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code).ok()?;
+        u32::try_from(programs).ok()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

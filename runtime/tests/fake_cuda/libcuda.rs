@@ -174,6 +174,10 @@ driver! {
     };
     cuModuleUnload(m: P) { drop(Box::from_raw(m.cast::<usize>())); gone() };
     cuFuncSetAttribute(f: P, what: c_int, v: c_int) state();
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(n: *mut c_int, f: P, threads: c_int, shared: usize) {
+        *n = 7;
+        state()
+    };
     cuFuncGetAttribute(v: *mut c_int, what: c_int, f: P) { *v = what * 10; state() };
     cuLaunchKernel(
         f: P, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, s: P,
