@@ -8,14 +8,12 @@ use crate::failure::{Failure, FailureKind};
 use tilewright_compiler::analysis::axis::axis_info;
 use tilewright_compiler::passes;
 use tilewright_compiler::schedule::Schedule;
-use tilewright_compiler::target::{Caps, Language};
+use tilewright_compiler::target::Caps;
 use tilewright_compiler::tile::{Function, Op};
 use tilewright_runtime::{Metadata, Options};
 
-/// Registers of 32 bits that one thread can have: 255 on every NVIDIA GPU since Kepler, 256 on AMD's, fewer on others.
-const REGISTERS_PER_THREAD: usize = 255;
-/// Registers of one multiprocessor, all threads of a program together, on NVIDIA GPUs.
-const REGISTERS_PER_PROGRAM: u64 = 65_536;
+/// Registers of 32 bits that a thread has at most where the device does not tell: 256 on AMD's GPUs, fewer on others.
+const REGISTERS_ELSEWHERE: usize = 256;
 
 /// The configuration in the form a device distinguishes: the CPU device knows neither warps nor stages, and no device starts
 /// more threads than it allows.
@@ -64,8 +62,9 @@ pub fn before_compile(func: &Function, caps: &Caps, options: &Options) -> Result
     let largest = schedule.homes.keys().map(|&v| bytes_of(&tile, v)).max().unwrap_or(0);
     let registers = carried_bytes(&tile).max(largest) / 4 / schedule.threads().max(1) as usize;
     // Twice over: some of it may be spilled at little cost, but not half of it.
-    if has_register_file(caps) && registers > 2 * REGISTERS_PER_THREAD {
-        return refuse(format!("its tiles take {registers} registers a thread, a thread has {REGISTERS_PER_THREAD}"));
+    let most = caps.registers().map_or(REGISTERS_ELSEWHERE, |r| r.thread as usize);
+    if has_register_file(caps) && registers > 2 * most {
+        return refuse(format!("its tiles take {registers} registers a thread, a thread has {most}"));
     }
     Ok(())
 }
@@ -86,10 +85,10 @@ pub fn after_compile(metadata: &Metadata, caps: Option<&Caps>) -> Result<(), Fai
     if metadata.threads > caps.max_threads {
         return refuse(format!("it needs {} threads, the device allows {}", metadata.threads, caps.max_threads));
     }
-    if let (Language::Ptx { .. }, Some(registers)) = (caps.language, metadata.resources.registers) {
+    if let (Some(most), Some(registers)) = (caps.registers(), metadata.resources.registers) {
         let all = u64::from(registers) * u64::from(metadata.threads);
-        if all > REGISTERS_PER_PROGRAM {
-            return refuse(format!("it needs {all} registers, the device has {REGISTERS_PER_PROGRAM}"));
+        if all > most.program.into() {
+            return refuse(format!("it needs {all} registers, the device has {}", most.program));
         }
     }
     Ok(())
@@ -98,7 +97,7 @@ pub fn after_compile(metadata: &Metadata, caps: Option<&Caps>) -> Result<(), Fai
 /// Do a thread's values live in registers that it cannot have more of? On a CPU they live on its stack; CPUs are told by
 /// their narrow warps.
 fn has_register_file(caps: &Caps) -> bool {
-    matches!(caps.language, Language::Ptx { .. }) || caps.warp_width >= 16
+    caps.registers().is_some() || caps.warp_width >= 16
 }
 
 fn bytes_of(func: &Function, value: tilewright_compiler::tile::Value) -> usize {

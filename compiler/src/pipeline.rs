@@ -22,6 +22,28 @@ pub struct Options {
     pub num_stages: u32,
 }
 
+impl Options {
+    /// Most warps of 32 threads of one program: no device allows more than 1024 threads.
+    pub const MAX_WARPS: u32 = 32;
+
+    /// Deepest pipeline: beyond it nothing is gained, and the code before the loop grows with each stage.
+    pub const MAX_STAGES: u32 = 16;
+
+    /// What is wrong with the options on any device, if something is: their value, and what it may be.
+    pub fn mistake(&self) -> Option<(String, String)> {
+        let Options { num_warps, num_stages } = *self;
+        if !num_warps.is_power_of_two() || num_warps > Self::MAX_WARPS {
+            let may = format!("num_warps is a power of two, 1 to {}", Self::MAX_WARPS);
+            return Some((format!("num_warps is {num_warps}"), may));
+        }
+        if num_stages == 0 || num_stages > Self::MAX_STAGES {
+            let may = format!("num_stages is 1 (no pipeline) to {}", Self::MAX_STAGES);
+            return Some((format!("num_stages is {num_stages}"), may));
+        }
+        None
+    }
+}
+
 impl Default for Options {
     /// 4 warps, 3 stages: Triton's defaults on its first supported chips.
     fn default() -> Self {

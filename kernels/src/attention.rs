@@ -286,14 +286,14 @@ impl AttentionConfig {
 
     /// What suits a device and a type when nothing was tuned; `width` is the greater of those of keys and values.
     pub fn heuristic(device: &Device, dtype: DType, queries: usize, keys: usize, width: usize, masked: bool) -> Self {
-        if is_hopper(device) && is_half(dtype) {
-            return Self::of_hopper(queries, keys, width, masked);
+        if has_wgmma(device) && is_half(dtype) {
+            return Self::of_wgmma(queries, keys, width, masked);
         }
         Self::of_kind(device.info().kind, dtype, queries, keys, width)
     }
 
-    /// For half precision on Hopper, whose products of four warps take 64 queries each.
-    pub fn of_hopper(queries: usize, keys: usize, width: usize, masked: bool) -> Self {
+    /// For half precision by `wgmma`, whose four warps take 64 queries each.
+    pub fn of_wgmma(queries: usize, keys: usize, width: usize, masked: bool) -> Self {
         if !fits_four_warps(queries, keys, width) {
             return Self::of_kind(DeviceKind::Cuda, DType::F16, queries, keys, width);
         }
@@ -335,14 +335,14 @@ impl AttentionConfig {
     /// The same for the gradients: for that of the queries, `bm` of them a program; or, `of_keys`, for those of keys and values,
     /// `bn` keys a program. These kernels hold two tiles of scores, and for keys and values two sums.
     pub fn backward(device: &Device, dtype: DType, queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
-        if is_hopper(device) && is_half(dtype) {
-            return Self::backward_of_hopper(queries, keys, width, of_keys);
+        if has_wgmma(device) && is_half(dtype) {
+            return Self::backward_of_wgmma(queries, keys, width, of_keys);
         }
         Self::backward_of_kind(device.info().kind, dtype, queries, keys, width, of_keys)
     }
 
-    /// [`AttentionConfig::backward`] for half precision on Hopper.
-    pub fn backward_of_hopper(queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
+    /// [`AttentionConfig::backward`] for half precision by `wgmma`.
+    pub fn backward_of_wgmma(queries: usize, keys: usize, width: usize, of_keys: bool) -> Self {
         let (own, others) = if of_keys { (keys, queries) } else { (queries, keys) };
         // Both sums of keys and values as wide as that do not fit registers.
         if !fits_four_warps(own, others, width) || (of_keys && width > 128) {
@@ -391,7 +391,7 @@ fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
 
-fn is_hopper(device: &Device) -> bool {
+fn has_wgmma(device: &Device) -> bool {
     device.caps().is_some_and(|caps| caps.wgmma)
 }
 

@@ -44,19 +44,23 @@ pub struct MatmulConfig {
     pub options: Options,
 }
 
-/// Processors of an H100 or H200.
-const HOPPER_PROCESSORS: usize = 132;
-
-/// Tiles for `wgmma`, with the TFLOP/s they reach on an H200 while all processors are busy (4096 x 4096 x 4096, `f16`).
-const HOPPER: [(MatmulConfig, f64); 7] = [
-    (MatmulConfig::new(128, 256, 64, 8, 4), 720.0),
-    (MatmulConfig::new(256, 128, 64, 8, 4), 710.0),
-    (MatmulConfig::new(128, 128, 64, 8, 5), 650.0),
-    (MatmulConfig::new(64, 256, 64, 4, 4), 530.0),
-    (MatmulConfig::new(128, 64, 64, 4, 4), 500.0),
-    (MatmulConfig::new(64, 128, 64, 4, 4), 500.0),
-    (MatmulConfig::new(64, 64, 64, 4, 4), 410.0),
+/// Tiles for `wgmma`: two groups of warps at most, each with a result that its registers hold.
+const WGMMA_TILES: [MatmulConfig; 7] = [
+    MatmulConfig::new(128, 256, 64, 8, 4),
+    MatmulConfig::new(256, 128, 64, 8, 4),
+    MatmulConfig::new(128, 128, 64, 8, 5),
+    MatmulConfig::new(64, 256, 64, 4, 4),
+    MatmulConfig::new(128, 64, 64, 4, 4),
+    MatmulConfig::new(64, 128, 64, 4, 4),
+    MatmulConfig::new(64, 64, 64, 4, 4),
 ];
+
+/// What bringing an element of `a` or `b` to a processor costs, in multiply-adds of half precision by `wgmma`. On an H200 the
+/// times of all tiles (4096 x 4096 x 4096, all processors busy) are within 7 % of `bm bn + LOAD_COST (bm + bn)` a column of `a`.
+const LOAD_COST: usize = 72;
+
+/// Processors of a device that does not tell how many it has.
+const SOME_PROCESSORS: u32 = 128;
 
 impl MatmulConfig {
     const fn new(bm: usize, bn: usize, bk: usize, num_warps: u32, num_stages: u32) -> Self {
@@ -67,18 +71,20 @@ impl MatmulConfig {
     pub fn heuristic(device: &Device, dtype: DType, dims: [usize; 3]) -> Self {
         let half = matches!(dtype, DType::F16 | DType::BF16);
         if half && dims[0] > 32 && dims[1] > 32 && device.caps().is_some_and(|caps| caps.wgmma) {
-            return Self::of_hopper(dims);
+            return Self::of_wgmma(dims, device.info().hardware.processors.unwrap_or(SOME_PROCESSORS));
         }
         Self::of_kind(device.info().kind, dtype, dims)
     }
 
-    /// For half-precision products on Hopper: the tile that keeps its processors busy for the shortest time.
-    pub fn of_hopper([m, n, k]: [usize; 3]) -> Self {
-        let time = |(config, rate): &(Self, f64)| {
+    /// For half-precision products by `wgmma`: the tile that keeps so many processors busy for the shortest time.
+    pub fn of_wgmma([m, n, k]: [usize; 3], processors: u32) -> Self {
+        let processors = processors.max(1) as usize;
+        let time = |config: &Self| {
             let tiles = m.div_ceil(config.bm) * n.div_ceil(config.bn);
-            (tiles.div_ceil(HOPPER_PROCESSORS) * config.bm * config.bn) as f64 / rate
+            tiles.div_ceil(processors) * (config.bm * config.bn + LOAD_COST * (config.bm + config.bn))
         };
-        let best = HOPPER.iter().min_by(|a, b| time(a).total_cmp(&time(b))).map_or(HOPPER[0].0, |(config, _)| *config);
+        // Of equals the first, which is the largest.
+        let best = WGMMA_TILES.into_iter().min_by_key(time).unwrap_or(WGMMA_TILES[0]);
         best.clamped(m, n, k)
     }
 

@@ -25,8 +25,25 @@ pub enum DeviceKind {
     OpenCl,
 }
 
+/// How much of everything that programs share a device has, as far as its driver says: what costs are reckoned with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Hardware {
+    /// Processors (multiprocessors, compute units), each of which runs whole programs.
+    pub processors: Option<u32>,
+    /// Registers of 32 bits of one processor.
+    pub registers: Option<u32>,
+    /// Bytes of shared memory of one processor, for all programs on it.
+    pub shared_bytes: Option<u32>,
+    /// Threads that one processor holds at once.
+    pub threads: Option<u32>,
+    /// Bytes of the cache that all processors share.
+    pub l2_bytes: Option<u64>,
+}
+
 /// What a device is.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct DeviceInfo {
     /// The name [`Device::open`] takes: `cpu`, `cuda:0`, `vulkan:1`, `opencl:0`.
     pub name: String,
@@ -40,6 +57,8 @@ pub struct DeviceInfo {
     pub memory_bytes: Option<u64>,
     /// Is it a GPU? Software devices are not.
     pub gpu: bool,
+    /// Its size.
+    pub hardware: Hardware,
     /// Why it cannot run Tilewright's kernels, if it cannot; opening it is an error.
     pub unusable: Option<String>,
 }

@@ -235,11 +235,8 @@ impl<'a> Launch<'a> {
     #[cold]
     fn variant_slow(&self, device: &Arc<DeviceInner>, hash: u64, key: &Key) -> Result<Arc<CompiledKernel>> {
         let fail = |message: String| Error::Arguments { kernel: self.def.name.to_owned(), message };
-        if !self.options.num_warps.is_power_of_two() || self.options.num_warps > 32 {
-            return Err(fail(format!("num_warps is {}, but must be 1, 2, 4, 8, 16 or 32", self.options.num_warps)));
-        }
-        if !(1..=16).contains(&self.options.num_stages) {
-            return Err(fail(format!("num_stages is {}, but must be from 1 to 16", self.options.num_stages)));
+        if let Some((what, may)) = self.options.mistake() {
+            return Err(fail(format!("{what}; {may}")));
         }
         // One thread compiles a variant, others that want the same one wait for it; different variants go in parallel.
         let turn = device.kernels.turn(hash);

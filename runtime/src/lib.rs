@@ -55,7 +55,7 @@ mod vulkan;
 pub use args::KernelArg;
 pub use buffer::{Buffer, Memory};
 pub use cache::store::{Pruned, cache_dir, prune_cache};
-pub use device::{Device, DeviceInfo, DeviceKind};
+pub use device::{Device, DeviceInfo, DeviceKind, Hardware};
 pub use element::Element;
 pub use error::{Error, Result};
 pub use explain::Explanation;

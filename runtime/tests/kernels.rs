@@ -355,9 +355,9 @@ fn every_stage_is_dumped_on_request() {
     child(&device, &[("TILEWRIGHT_DUMP", path), ("TILEWRIGHT_DUMP_FILTER", "sca"), ("TILEWRIGHT_CACHE", "off")]);
     let names: Vec<_> =
         files(dir.path()).iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    let stages = ["00-tile.txt", "01-optimised.txt", "02-schedule.txt", "03-thread.txt"];
-    assert_eq!(names[..4], stages, "{names:?}");
-    assert!(names[4].starts_with("04-code."), "{names:?}");
+    let stages = ["00-tile.txt", "01-optimised.txt", "02-schedule.txt", "03-explanation.txt", "04-thread.txt"];
+    assert_eq!(names[..5], stages, "{names:?}");
+    assert!(names[5].starts_with("05-code."), "{names:?}");
 }
 
 #[test]

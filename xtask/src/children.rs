@@ -3,6 +3,7 @@
 use crate::report::Report;
 use std::io::{self, Read};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Tests that run seeds.
@@ -11,6 +12,8 @@ pub struct Tests {
     pub package: &'static str,
     /// Which binary of it, as arguments of `cargo test`.
     pub binary: &'static [&'static str],
+    /// Features of the package that are on if it builds with them: OpenCL wants a library to link.
+    pub features: &'static [&'static str],
     /// Which tests of that.
     pub filter: &'static str,
     /// The variable with the first seed.
@@ -24,9 +27,19 @@ pub struct Tests {
 /// How much longer than asked for a slice may take before it counts as hanging.
 const GRACE: Duration = Duration::from_secs(300);
 
+/// Features with which a package did not build: it goes on without.
+static MISSING: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+fn missing() -> MutexGuard<'static, Vec<&'static str>> {
+    MISSING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn cargo(tests: &Tests) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["test", "--release", "--quiet", "--package", tests.package]).args(tests.binary);
+    for feature in tests.features.iter().filter(|f| !missing().contains(f)) {
+        command.args(["--features", feature]);
+    }
     command
 }
 
@@ -35,8 +48,17 @@ fn cargo(tests: &Tests) -> Command {
 /// # Errors
 /// If they do not build.
 pub fn build(tests: &Tests) -> io::Result<()> {
-    let status = cargo(tests).arg("--no-run").status()?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(format!("{} does not build", tests.package))) }
+    if cargo(tests).arg("--no-run").status()?.success() {
+        return Ok(());
+    }
+    if !tests.features.is_empty() {
+        eprintln!("{} does not build with {}; trying without", tests.package, tests.features.join(", "));
+        missing().extend(tests.features);
+        if cargo(tests).arg("--no-run").status()?.success() {
+            return Ok(());
+        }
+    }
+    Err(io::Error::other(format!("{} does not build", tests.package)))
 }
 
 /// Runs `count` seeds from `seed` on; what takes much longer than `time` is ended, and a fault.

@@ -63,6 +63,7 @@ pub fn all() -> Vec<Family> {
 const KERNELS: Tests = Tests {
     package: "tilewright-compiler",
     binary: &["--test", "random_agree"],
+    features: &[],
     filter: "random_kernels_agree",
     from: "TILEWRIGHT_FUZZ_FROM",
     count: "TILEWRIGHT_FUZZ_SEEDS",
@@ -71,17 +72,24 @@ const KERNELS: Tests = Tests {
 const PASSES: Tests = Tests {
     package: "tilewright-compiler",
     binary: &["--lib"],
+    features: &[],
     filter: "passes::soundness::",
     from: "TILEWRIGHT_FUZZ_FROM",
     count: "TILEWRIGHT_FUZZ_SEEDS",
     first: 400,
 };
-const DEVICES: Tests =
-    Tests { package: "tilewright-runtime", binary: &["--test", "random_devices"], first: 30, ..KERNELS };
+const DEVICES: Tests = Tests {
+    package: "tilewright-runtime",
+    binary: &["--test", "random_devices"],
+    features: &["opencl"],
+    first: 30,
+    ..KERNELS
+};
 const ANALYSES: Tests = Tests { filter: "analysis::soundness::", ..PASSES };
 const GRAPHS: Tests = Tests {
     package: "tilewright-graph-lowering",
     binary: &["--test", "suite"],
+    features: &[],
     filter: "fuzz::",
     from: "TILEWRIGHT_FUZZ_FROM",
     count: "TILEWRIGHT_FUZZ_SEEDS",

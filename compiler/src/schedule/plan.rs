@@ -11,12 +11,6 @@ use crate::target::Caps;
 use crate::tile::{Function, Op, OpId, Region, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Most warps of 32 threads of one program: no device allows more than 1024 threads.
-const MAX_WARPS: u32 = 32;
-
-/// Deepest pipeline: beyond it nothing is gained, and the code before the loop grows with each stage.
-const MAX_STAGES: u32 = 16;
-
 /// Most elements of one tile that a thread may hold. Each is an instruction or more in everything done with the tile: beyond
 /// this, compilers behind Tilewright take minutes. Every tile fits with the most warps.
 const MAX_REGISTERS: usize = 1024;
@@ -91,15 +85,8 @@ fn check(func: &Function, caps: &Caps, options: &Options) -> Result<()> {
     let refuse = |what: String, help: &str| {
         Err(Error::Unsupported { kernel: func.name.clone(), target: caps.name.clone(), what, help: Some(help.into()) })
     };
-    let Options { num_warps, num_stages } = *options;
-    if !num_warps.is_power_of_two() || num_warps > MAX_WARPS {
-        return refuse(format!("num_warps is {num_warps}"), &format!("num_warps is a power of two, 1 to {MAX_WARPS}"));
-    }
-    if num_stages == 0 || num_stages > MAX_STAGES {
-        return refuse(
-            format!("num_stages is {num_stages}"),
-            &format!("num_stages is 1 (no pipeline) to {MAX_STAGES}"),
-        );
+    if let Some((what, may)) = options.mistake() {
+        return refuse(what, &may);
     }
     if caps.max_threads < caps.warp_width {
         let what = format!("a warp has {} lanes, but the device allows {} threads", caps.warp_width, caps.max_threads);

@@ -72,12 +72,25 @@ pub struct Caps {
     pub wgmma: bool,
 }
 
+/// The most registers of 32 bits that a kernel may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// Of one thread.
+    pub thread: u32,
+    /// Of all threads of a program together.
+    pub program: u32,
+}
+
 impl Caps {
     /// Registers of 32 bits that a thread may have, if programs have so many threads; `None` where that is not known.
     pub fn thread_registers(&self, threads: u32) -> Option<u32> {
-        // 65536 registers of a multiprocessor, at most 255 a thread: https://docs.nvidia.com/cuda/cuda-c-programming-guide,
-        // "Technical Specifications per Compute Capability".
-        matches!(self.language, Language::Ptx { .. }).then(|| (65536 / threads.max(1)).min(255))
+        self.registers().map(|r| (r.program / threads.max(1)).min(r.thread))
+    }
+
+    /// Registers of 32 bits that there are; `None` where that is not known.
+    pub fn registers(&self) -> Option<Registers> {
+        // https://docs.nvidia.com/cuda/cuda-c-programming-guide, "Technical Specifications per Compute Capability".
+        matches!(self.language, Language::Ptx { .. }).then_some(Registers { thread: 255, program: 65_536 })
     }
 
     /// NVIDIA compute capability `sm` (80 and up; 90 means `sm_90a`).

@@ -51,7 +51,7 @@ fn attention<T: Float + DotElement + Element>(width: usize, causal: bool, config
 #[test]
 fn attention_is_neither_serialised_nor_spilled() {
     for (width, fit) in [(32, 2), (64, 2), (128, 1), (256, 1)] {
-        let config = AttentionConfig::of_hopper(4096, 4096, width, false);
+        let config = AttentionConfig::of_wgmma(4096, 4096, width, false);
         for causal in [false, true] {
             for found in [attention::<f16>(width, causal, config), attention::<bf16>(width, causal, config)] {
                 assert!(found.is_none_or(|n| n >= fit), "{found:?} programs of width {width} fit, not {fit}");
@@ -75,12 +75,12 @@ fn attention_waits_for_products_at_once_or_a_round_later() {
 fn attention_in_graphs_is_neither_serialised_nor_spilled() {
     for width in [64, 128] {
         for mask in [None, Some(DType::Bool), Some(DType::F16), Some(DType::F32)] {
-            let config = AttentionConfig::of_hopper(4096, 4096, width, mask.is_some());
+            let config = AttentionConfig::of_wgmma(4096, 4096, width, mask.is_some());
             programs(&cases::attention_forward::<f16>(width, mask, config));
         }
     }
     for (width, causal) in [(64, false), (64, true), (128, false), (128, true)] {
-        let backward = |of_keys| AttentionConfig::backward_of_hopper(4096, 4096, width, of_keys);
+        let backward = |of_keys| AttentionConfig::backward_of_wgmma(4096, 4096, width, of_keys);
         let [of_queries, of_keys] = &cases::attention_backward::<f16>([4096, width], causal, backward)[..] else {
             panic!("there are two kernels");
         };
@@ -96,7 +96,7 @@ fn attention_in_graphs_is_neither_serialised_nor_spilled() {
 fn products_are_neither_serialised_nor_spilled() {
     // Sizes for which each tile is the best.
     for dims in [[4096, 4096, 4096], [1024, 1024, 1024], [512, 512, 512]] {
-        let config = MatmulConfig::of_hopper(dims);
+        let config = MatmulConfig::of_wgmma(dims, 132);
         programs(&cases::matmul::<f16>(&cases::cpu(), 256, config));
         programs(&cases::matmul::<bf16>(&cases::cpu(), 256, config));
     }

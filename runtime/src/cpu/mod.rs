@@ -6,7 +6,7 @@
 mod execute;
 
 use crate::backend::{Backend, Image, Loaded, PackedArgs, RawEvent, RawMem, RawStream, Target};
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{DeviceInfo, DeviceKind, Hardware};
 use crate::error::{Error, Result};
 use crate::metadata::Resources;
 use std::alloc::Layout;
@@ -30,6 +30,7 @@ pub(crate) fn info() -> DeviceInfo {
         driver: env!("CARGO_PKG_VERSION").into(),
         memory_bytes: memory_info().1,
         gpu: false,
+        hardware: Hardware::default(),
         unusable: None,
     }
 }

@@ -1,6 +1,6 @@
 //! The CUDA driver: whether it is there, its devices, its errors.
 
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{DeviceInfo, DeviceKind, Hardware};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute, CUresult};
 use std::ffi::{CStr, c_int};
@@ -83,6 +83,15 @@ pub(super) fn info(index: usize, version: c_int) -> Result<(CUdevice, DeviceInfo
     let unusable = (sm < OLDEST_SM).then(|| {
         format!("its compute capability is {major}.{minor}; at least 8.0 is needed for the code generated here")
     });
+    // What a driver does not tell is not known; nothing depends on it but speed.
+    let ask = |which| attribute(&name, device, which).ok().and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+    let hardware = Hardware {
+        processors: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        registers: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+        shared_bytes: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        threads: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+        l2_bytes: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).map(u64::from),
+    };
     let info = DeviceInfo {
         name,
         kind: DeviceKind::Cuda,
@@ -90,6 +99,7 @@ pub(super) fn info(index: usize, version: c_int) -> Result<(CUdevice, DeviceInfo
         driver: version_text(version),
         memory_bytes: Some(bytes as u64),
         gpu: true,
+        hardware,
         unusable,
     };
     Ok((device, info, sm))

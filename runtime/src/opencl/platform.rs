@@ -1,6 +1,6 @@
 //! Finding OpenCL devices and what each can do.
 
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{DeviceInfo, DeviceKind, Hardware};
 use crate::error::{Error, Result};
 use ocl::core::ffi::{self, cl_device_id, cl_int, cl_platform_id};
 use std::ffi::c_void;
@@ -106,6 +106,10 @@ fn query(platform: cl_platform_id, id: cl_device_id, index: usize) -> Found {
             model,
             memory_bytes: (memory > 0).then_some(memory),
             gpu: kind & ffi::CL_DEVICE_TYPE_GPU != 0,
+            hardware: Hardware {
+                processors: Some(small(number(id, ffi::CL_DEVICE_MAX_COMPUTE_UNITS))).filter(|&n| n > 0),
+                ..Hardware::default()
+            },
             unusable: unusable.map(str::to_owned),
         },
     }

@@ -1,7 +1,7 @@
 //! A device that remembers launches instead of doing them: for what the runtime itself does.
 
 use crate::backend::*;
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{DeviceInfo, DeviceKind, Hardware};
 use crate::error::Result;
 use crate::metadata::Resources;
 use crate::{Device, Error};
@@ -51,6 +51,7 @@ fn make(log: Option<Arc<Log>>, hangs: bool) -> Device {
         driver: "0".into(),
         memory_bytes: None,
         gpu: false,
+        hardware: Hardware::default(),
         unusable: None,
     };
     Device::from_backend(Arc::new(Fake { info, log, hangs, memory: crate::cpu::open() }))

@@ -1,6 +1,6 @@
 //! Finding Vulkan devices and what each can do.
 
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::{DeviceInfo, DeviceKind, Hardware};
 use crate::error::{Error, Result};
 use ash::vk;
 use std::ffi::CStr;
@@ -183,6 +183,7 @@ impl Traits {
                     | vk::PhysicalDeviceType::INTEGRATED_GPU
                     | vk::PhysicalDeviceType::VIRTUAL_GPU
             ),
+            hardware: hardware(instance, device),
             name,
             model,
             unusable,
@@ -231,6 +232,25 @@ impl Traits {
             caps,
             features,
         }
+    }
+}
+
+/// What the driver tells of the device's size: Vulkan itself has no word for processors, NVIDIA's extension has.
+fn hardware(instance: &ash::Instance, device: vk::PhysicalDevice) -> Hardware {
+    // SAFETY: the device is of this instance.
+    let extensions = unsafe { instance.enumerate_device_extension_properties(device) }.unwrap_or_default();
+    let has = |name: &CStr| extensions.iter().any(|e| e.extension_name_as_c_str() == Ok(name));
+    if !has(ash::nv::shader_sm_builtins::NAME) {
+        return Hardware::default();
+    }
+    let mut sizes = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
+    let mut query = vk::PhysicalDeviceProperties2::default().push_next(&mut sizes);
+    // SAFETY: the structure is of an extension that the device has, and is alive.
+    unsafe { instance.get_physical_device_properties2(device, &mut query) };
+    Hardware {
+        processors: Some(sizes.shader_sm_count).filter(|&n| n > 0),
+        threads: Some(sizes.shader_warps_per_sm * 32).filter(|&n| n > 0),
+        ..Hardware::default()
     }
 }
 
