@@ -301,7 +301,7 @@ fn loops_need_a_step() {
             "+2:9 the step of a loop is 0 | a step of 0 would never reach the end",
             "+5:9 the number 1099511627776 does not fit in i32, which holds -2147483648 to 2147483647 | convert the tile to a wider type with `.to::<..>()` first",
             "+8:21 a loop bound does not fit in i64 | loops count in i32, or in i64 if a bound is a tile of i64",
-            "+11:9 a bound or step of the loop must be a scalar of type i32, but it has type i32[2] | -",
+            "+11:18 a bound or step of the loop must be a scalar of type i32, but it has type i32[2] | -",
         ]
     );
 }

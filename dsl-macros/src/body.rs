@@ -423,13 +423,6 @@ impl VisitMut for Rewriter {
                 let help = cast_help(&c.ty);
                 self.errors.at(&*expr, "`as` converts host values alone, and this is a tile", &help);
             }
-            Expr::Call(call) if matches!(analysis::called(call).as_deref(), Some("unroll")) => {
-                self.refuse(
-                    expr,
-                    "`unroll(..)` stands only in the head of a `for` loop",
-                    "write `for i in unroll(0..n) { .. }`",
-                );
-            }
             Expr::Call(call) if name_of(&call.func).and_then(|n| self.scopes.get(&n)).is_some_and(|b| b.changes) => {
                 let place = call.func.clone();
                 visit_mut::visit_expr_mut(self, expr);

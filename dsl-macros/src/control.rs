@@ -21,6 +21,8 @@ use syn::{Block, Expr, ExprForLoop, Lit, RangeLimits, Stmt};
 enum Head {
     /// A device loop: bounds and step.
     Device(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
+    /// A call that may give a range of the device: what it gives decides.
+    Range,
     /// A host loop over the argument of `unroll`.
     Unroll(Box<Expr>),
     /// A host loop.
@@ -55,15 +57,10 @@ fn head(expr: &Expr) -> Head {
             }
         }
         Expr::Call(c) => match analysis::called(c).as_deref() {
-            Some("range") => match c.args.iter().collect::<Vec<_>>()[..] {
-                [lo, hi, step] => {
-                    Head::Device(Box::new(lo.clone()), Box::new(hi.clone()), Some(Box::new(step.clone())))
-                }
-                _ => Head::Refused("`range` takes three arguments", "write `range(lo, hi, step)`"),
-            },
-            Some("unroll") => match c.args.iter().collect::<Vec<_>>()[..] {
-                [items] => Head::Unroll(Box::new(items.clone())),
-                _ => Head::Refused("`unroll` takes one argument", "write `unroll(0..n)`"),
+            Some("range") => Head::Range,
+            Some("unroll") => match c.args.first() {
+                Some(items) => Head::Unroll(Box::new(items.clone())),
+                None => Head::Host,
             },
             _ => Head::Host,
         },
@@ -86,7 +83,7 @@ pub fn device_changes(scopes: &Scopes, name: &str, stmts: &[Stmt]) -> bool {
     impl<'ast> Visit<'ast> for Finder<'_> {
         fn visit_item(&mut self, _item: &'ast syn::Item) {}
         fn visit_expr_for_loop(&mut self, e: &'ast ExprForLoop) {
-            if matches!(head(&e.expr), Head::Device(..)) {
+            if matches!(head(&e.expr), Head::Device(..) | Head::Range) {
                 self.check(&[&e.body]);
             }
             visit::visit_expr_for_loop(self, e);
@@ -366,21 +363,19 @@ impl Rewriter {
                 self.visit_expr_mut(&mut e.expr);
                 self.host_loop(e, host);
             }
-            Head::Unroll(mut items) => {
+            Head::Unroll(items) => {
+                // Whatever is called so by that name, it is called: only what its items are is guessed from its argument.
                 let host = match bare(&items) {
                     Expr::Range(_) => true,
                     Expr::MethodCall(m) => matches!(bare(&m.receiver), Expr::Range(_)),
                     other => self.scopes.is_host(other),
                 };
-                self.visit_expr_mut(&mut items);
-                let span = start(&e.expr);
-                let krate = self.krate_at(span);
-                *e.expr = Expr::Verbatim(quote_spanned!(span=> #krate::dsl::unroll(#items)));
+                self.visit_expr_mut(&mut e.expr);
                 self.host_loop(e, host);
             }
-            Head::Device(lo, hi, step) => {
+            head @ (Head::Device(..) | Head::Range) => {
                 let e = e.clone();
-                *expr = self.device_for(e, *lo, *hi, step.map(|s| *s));
+                *expr = self.device_for(e, head);
             }
         }
     }
@@ -404,7 +399,8 @@ impl Rewriter {
         if host { quote_spanned!(span=> #krate::dsl::control::host_bound(#bound)) } else { quote!(#bound) }
     }
 
-    fn device_for(&mut self, mut e: ExprForLoop, lo: Expr, hi: Expr, step: Option<Expr>) -> Expr {
+    /// A device loop; over what a call gives it is one of the host if that is no range of the device.
+    fn device_for(&mut self, mut e: ExprForLoop, head: Head) -> Expr {
         self.no_label(&e.label);
         let places = self.outer(places(&[&e.body]), Around::DeviceLoop);
         for Handed { place, .. } in &places {
@@ -418,24 +414,50 @@ impl Rewriter {
         }
         self.check_places(&places, "loop");
         let span = e.for_token.span;
-        let (lo, hi) = (self.bound(lo), self.bound(hi));
-        let step = match step {
-            Some(step) => self.bound(step),
-            None => quote_spanned!(span=> 1i64),
+        let (krate, device) = (self.krate_at(span), matches!(head, Head::Device(..)));
+        let names = names(&places);
+        let start = match head {
+            Head::Device(lo, hi, step) => {
+                let (lo, hi) = (self.bound(*lo), self.bound(*hi));
+                let step = match step {
+                    Some(step) => self.bound(*step),
+                    None => quote_spanned!(span=> 1i64),
+                };
+                quote_spanned!(span=> #krate::dsl::control::for_loop(#lo, #hi, #step, #names))
+            }
+            _ => {
+                self.visit_expr_mut(&mut e.expr);
+                let (at, call) = (start(&e.expr), &e.expr);
+                let krate = self.krate_at(at);
+                // Spans of the call: what is wrong with it is told there.
+                let typed = quote_spanned!(at=> #call.__tw_lo().__tw_hi().__tw_step());
+                quote_spanned!(at=> {
+                    use #krate::dsl::control::{Head as _, Plain as _};
+                    #typed.start(#names)
+                })
+            }
         };
         self.scoped(|s| {
-            s.scopes.declare_all(&e.pat, Binding { device: true, plain: true, ..Binding::default() });
+            s.scopes.declare_all(&e.pat, Binding { device, plain: device, ..Binding::default() });
             s.inside(Around::DeviceLoop, |s| s.visit_block_mut(&mut e.body));
         });
-        let (krate, pat, body) = (self.krate_at(span), &e.pat, &e.body);
-        let (vars, names) = (handed_over(&self.krate, &places, span), names(&places));
-        block(quote_spanned!(span=> {
-            let mut __tw_for = #krate::dsl::control::for_loop(#lo, #hi, #step, #names);
-            let __tw_saved = __tw_for.open(#vars);
-            {
+        let (pat, body) = (&e.pat, &e.body);
+        let vars = handed_over(&self.krate, &places, span);
+        let rounds = if device {
+            quote_spanned!(span=> {
                 let #pat = __tw_for.index();
                 #body
-            }
+            })
+        } else {
+            quote_spanned!(span=> while let ::core::option::Option::Some(__tw_item) = __tw_for.next() {
+                let #pat = __tw_item;
+                #body
+            })
+        };
+        block(quote_spanned!(span=> {
+            let mut __tw_for = #start;
+            let __tw_saved = __tw_for.open(#vars);
+            #rounds
             __tw_for.close(__tw_saved, #vars);
         }))
     }

@@ -284,6 +284,8 @@ pub struct ForLoop<I> {
     params: Vec<(usize, Raw)>,
     /// Did the loop open? If not, a mistake was reported, and its body is built only to find more of them.
     alive: bool,
+    /// Was the body begun?
+    built: bool,
     element: PhantomData<fn() -> I>,
 }
 
@@ -307,7 +309,16 @@ where
         hi.bound::<I<L::Kind, H::Kind, S::Kind>>().raw,
         step.bound::<I<L::Kind, H::Kind, S::Kind>>().raw,
     ];
-    ForLoop { bounds, names, loc: Loc::caller(), index: None, params: Vec::new(), alive: false, element: PhantomData }
+    ForLoop {
+        bounds,
+        names,
+        loc: Loc::caller(),
+        index: None,
+        params: Vec::new(),
+        alive: false,
+        built: false,
+        element: PhantomData,
+    }
 }
 
 impl<I: Element> ForLoop<I> {
@@ -351,6 +362,12 @@ impl<I: Element> ForLoop<I> {
             // Only outside every kernel: the handle is of no build, and no kernel accepts it.
             None => constant(0i32),
         }
+    }
+
+    /// The loop variable, once: the body is built once.
+    #[allow(clippy::should_implement_trait, reason = "what macros call on either loop")]
+    pub fn next(&mut self) -> Option<Tile<I>> {
+        (!std::mem::replace(&mut self.built, true)).then(|| self.index())
     }
 
     /// Closes the body: the variables are now those after the loop.
@@ -666,16 +683,109 @@ fn branch_leaves<R: Carry>(value: &Option<R>, vars: &impl Variables) -> Vec<(usi
     all
 }
 
-/// `range(lo, hi, step)`: the bounds of a device loop with any step, also a negative one. Only as `for i in range(..)`.
-#[track_caller]
-pub fn range<L: Bound, H: Bound, S: Bound>(_lo: L, _hi: H, _step: S) -> DeviceRange {
-    mistake("`range(..)` stands only in the head of a `for` loop of a kernel", "write `for i in range(lo, hi, step)`");
-    DeviceRange
+// ---- what `for` loops over: its type decides ------------------------------------------------------------------------
+
+/// `range(lo, hi, step)`: a device loop with any step, also a negative one. Only as `for i in range(..)`.
+pub fn range<L: Bound, H: Bound, S: Bound>(lo: L, hi: H, step: S) -> DeviceRange<L, H, S> {
+    DeviceRange { lo, hi, step }
 }
 
-/// What [`range`] gives; it is no iterator.
+/// What [`range`] gives. It is no iterator: `for i in range(..)` in a kernel is a loop on the device.
+#[must_use = "a range is the head of a `for` loop: `for i in range(lo, hi, step)`"]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceRange<L, H, S> {
+    lo: L,
+    hi: H,
+    step: S,
+}
+
+/// Literals among the bounds of a [`DeviceRange`] are `i64`, which leaves no type open: the macros call these methods on the head
+/// of a loop. On bounds of other types, and on what is no range of the device, those of [`Plain`] are called, which do nothing.
+macro_rules! literal_bounds {
+    ($($method:ident [$($generic:ident),*] $lo:ty, $hi:ty, $step:ty;)*) => { $(
+        impl<$($generic),*> DeviceRange<$lo, $hi, $step> {
+            #[doc(hidden)]
+            pub fn $method(self) -> Self {
+                self
+            }
+        }
+    )* };
+}
+literal_bounds! {
+    __tw_lo [H, S] i64, H, S;
+    __tw_hi [L, S] L, i64, S;
+    __tw_step [L, H] L, H, i64;
+}
+
+/// See [`DeviceRange`].
+#[doc(hidden)]
+pub trait Plain: Sized {
+    /// Itself.
+    fn __tw_lo(self) -> Self {
+        self
+    }
+    /// Itself.
+    fn __tw_hi(self) -> Self {
+        self
+    }
+    /// Itself.
+    fn __tw_step(self) -> Self {
+        self
+    }
+}
+impl<T> Plain for T {}
+
+/// What a `for` of a kernel may run over: a [`range`] of the device, or any iterator of the host, whose loop is plain Rust.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that `for` runs over",
+    label = "neither `range(lo, hi, step)` of the device nor an iterator"
+)]
+pub trait Head {
+    /// The loop.
+    type Loop;
+    /// Starts it.
+    #[track_caller]
+    fn start(self, names: &'static [&'static str]) -> Self::Loop;
+}
+
+impl<L: Bound, H: Bound, S: Bound> Head for DeviceRange<L, H, S>
+where
+    L::Kind: Join<H::Kind>,
+    Joined<L::Kind, H::Kind>: Join<S::Kind>,
+    Joined<Joined<L::Kind, H::Kind>, S::Kind>: IndexKind,
+{
+    type Loop = ForLoop<IndexOf<L::Kind, H::Kind, S::Kind>>;
+    fn start(self, names: &'static [&'static str]) -> Self::Loop {
+        for_loop(self.lo, self.hi, self.step, names)
+    }
+}
+
+impl<I: IntoIterator> Head for I {
+    type Loop = HostFor<I::IntoIter>;
+    fn start(self, _names: &'static [&'static str]) -> Self::Loop {
+        HostFor(self.into_iter())
+    }
+}
+
+/// A `for` loop of the host, in the form of a device loop: its body runs, and builds its code, once for each item.
 #[derive(Debug)]
-pub struct DeviceRange;
+#[doc(hidden)]
+pub struct HostFor<I>(I);
+
+impl<I: Iterator> HostFor<I> {
+    /// Nothing is to be done: the variables are those of the host.
+    pub fn open<V>(&mut self, _vars: V) {}
+
+    /// The next item.
+    #[allow(clippy::should_implement_trait, reason = "what macros call on either loop")]
+    pub fn next(&mut self) -> Option<I::Item> {
+        self.0.next()
+    }
+
+    /// Nothing is to be done.
+    pub fn close<V>(self, _saved: (), _vars: V) {}
+}
 
 /// `unroll(lo..hi)`: a host loop, whose body is built once for each element. Only as `for i in unroll(..)`.
 pub fn unroll<I: IntoIterator>(items: I) -> I {

@@ -73,7 +73,7 @@ fn pointer_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
         let (run, divisor) = (u64::from(facts.contiguity[a]), facts.divisibility[a]);
         let constant = mask.map_or(u64::MAX, |&m| axis.of(m).constancy[a].into());
         let extent = ty.shape.dims()[a];
-        let whole = if run == extent as u64 { WidthReason::Tile(extent) } else { WidthReason::Run(run) };
+        let whole = if run == extent as u64 { WidthReason::Short(extent) } else { WidthReason::Run(run) };
         let limits = [
             (run, whole),
             (divisor / elem_bytes as u64, WidthReason::Alignment(divisor)),
@@ -109,10 +109,10 @@ fn view_facts(func: &Function, axis: &AxisInfo, op: OpId) -> Facts {
         let extent = divisor(dims[a]);
         let offset = divisor(offsets[a]);
         let limits = [
-            (shape.dims()[a] as u64, WidthReason::Tile(shape.dims()[a])),
+            (shape.dims()[a] as u64, WidthReason::Short(shape.dims()[a])),
             (base / elem_bytes as u64, WidthReason::Alignment(base)),
             (extent, WidthReason::Extent { dim: a, value: dims[a], divisor: extent }),
-            (offset, WidthReason::Offset { dim: a, divisor: offset }),
+            (offset, WidthReason::Begin { dim: a, divisor: offset }),
         ];
         largest_vec(elem_bytes, limits.into_iter().chain(others))
     });

@@ -83,7 +83,7 @@ impl Planner<'_> {
             return Err(AheadReason::Branch);
         }
         if !self.caps.cp_async {
-            return Err(AheadReason::Device);
+            return Err(AheadReason::NoCopies);
         }
         if self.options.num_stages < 2 {
             return Err(AheadReason::OneStage);

@@ -177,7 +177,7 @@ impl<'a> Facts<'a> {
     /// are split along the rows alone: then a row and all that becomes of it stay within a warp.
     fn wgmma(&self, caps: &Caps, warps: u32) -> Result<DotPlan, DotReason> {
         if !caps.wgmma {
-            return Err(DotReason::Device);
+            return Err(DotReason::NoInstruction);
         }
         let (kind, depth) = self.kind()?;
         if !matches!(kind, MmaKind::F16 | MmaKind::Bf16) {
@@ -215,7 +215,7 @@ impl<'a> Facts<'a> {
     /// along the rows, if these suffice: then a row and all that becomes of it stay within a warp.
     fn mma(&self, caps: &Caps, (lanes, warps): (u32, u32)) -> Result<DotPlan, DotReason> {
         if !caps.mma_sync {
-            return Err(DotReason::Device);
+            return Err(DotReason::NoInstruction);
         }
         if lanes != 32 {
             return Err(DotReason::Lanes(lanes));

@@ -122,7 +122,7 @@ impl Explainer<'_> {
         };
         // What the device has not is no news, unless it has nothing.
         let not = [("wgmma", reasons.wgmma), ("mma.sync", reasons.mma)];
-        let missing = |r: Option<DotReason>| r.is_none_or(|r| r == DotReason::Device);
+        let missing = |r: Option<DotReason>| r.is_none_or(|r| r == DotReason::NoInstruction);
         let told: Vec<String> = not
             .into_iter()
             .filter(|(_, r)| !missing(*r))
@@ -143,7 +143,7 @@ impl Explainer<'_> {
 
     fn dot_reason(&self, name: &str, reason: DotReason) -> String {
         match reason {
-            DotReason::Device => "the device does not have it".into(),
+            DotReason::NoInstruction => "the device does not have it".into(),
             DotReason::Elements(dtype, precision) => {
                 let f32 = dtype == DType::F32;
                 let precision = if f32 { format!(" in precision {precision}") } else { String::new() };
@@ -210,10 +210,10 @@ impl Explainer<'_> {
             WidthReason::Mask(n) => format!("the mask is known to be the same for {n} elements only"),
             WidthReason::Extent { dim, value, divisor } => number("extent", dim, value, divisor),
             WidthReason::Stride { dim, value, divisor } => number("stride", dim, value, divisor),
-            WidthReason::Offset { dim, divisor } => {
+            WidthReason::Begin { dim, divisor } => {
                 format!("where the tile begins in dimension {dim} is {}", multiple(divisor))
             }
-            WidthReason::Tile(n) => format!("the tile has {} in a row", count(n, "element")),
+            WidthReason::Short(n) => format!("the tile has {} in a row", count(n, "element")),
             WidthReason::Threads(n) => format!("{n} threads share the tile"),
         }
     }
@@ -221,7 +221,7 @@ impl Explainer<'_> {
     fn ahead_reason(&self, reason: AheadReason) -> String {
         match reason {
             AheadReason::OneStage => "`num_stages` is 1".into(),
-            AheadReason::Device => "the device has no asynchronous copies that Tilewright uses".into(),
+            AheadReason::NoCopies => "the device has no asynchronous copies that Tilewright uses".into(),
             AheadReason::While => "it is in a `while` loop, whose next round is not known before it begins".into(),
             AheadReason::Branch => "it is inside of an `if`".into(),
             AheadReason::Padding => {

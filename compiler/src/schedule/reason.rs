@@ -1,4 +1,6 @@
 //! Why a decision is not a faster one, as a value that can be put into words.
+//!
+//! No variant is called as a type of the language is: rustc writes out the path of a type in messages whose name is not unique.
 
 use crate::dtype::DType;
 use crate::tile::{DotPrecision, OpId, Value};
@@ -8,7 +10,7 @@ use crate::tile::{DotPrecision, OpId, Value};
 #[allow(missing_docs, reason = "a variant says what its fields are")]
 pub enum DotReason {
     /// The device has no such instruction.
-    Device,
+    NoInstruction,
     /// The instruction does not take these elements, or not in this precision.
     Elements(DType, DotPrecision),
     /// It takes warps of 32 lanes.
@@ -34,7 +36,7 @@ pub enum AheadReason {
     /// `num_stages` is 1.
     OneStage,
     /// The device does not copy to shared memory while it computes.
-    Device,
+    NoCopies,
     /// It is in a `while` loop, of which no round is known before it begins.
     While,
     /// It is inside of an `if`, of which is not known ahead if it happens.
@@ -82,9 +84,9 @@ pub enum WidthReason {
     /// So is its stride.
     Stride { dim: usize, value: Value, divisor: u64 },
     /// So is where the tile begins.
-    Offset { dim: usize, divisor: u64 },
+    Begin { dim: usize, divisor: u64 },
     /// The tile has so few elements along the contiguous dimension.
-    Tile(usize),
+    Short(usize),
     /// The program has more threads than such pieces.
     Threads(u32),
 }

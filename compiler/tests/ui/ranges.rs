@@ -8,10 +8,7 @@ fn k(x: Ptr<f32>, n: i32) {
     for i in 0..=n {}
     for i in (0..n).rev() {}
     for i in 0.. {}
-    for i in range(0, n) {}
     for i in 0.0..n {}
-    let all = unroll(0..4);
-    for i in unroll(0, 4) {}
     for mut i in 0..n {
         i += 1;
     }

@@ -193,6 +193,60 @@ fn found_l1() {
     });
 }
 
+// ---- what `for` runs over -------------------------------------------------------------------------------------------
+
+/// Functions of the user with the names of the language's.
+mod own {
+    /// Every other number, backwards.
+    pub fn range(n: usize, by: usize) -> impl Iterator<Item = usize> {
+        (0..n).rev().step_by(by)
+    }
+
+    /// All but the first.
+    pub fn unroll<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        items.into_iter().skip(1)
+    }
+}
+
+#[kernel]
+fn over_own_functions(y: Out<i32, 1>, n: i32) {
+    use own::{range, unroll};
+    let mut sum = scalar::<i32>(0);
+    let mut rounds = 0;
+    // 4, 2, 0; a loop of the host, in which values of the host may change.
+    let mut seen: Vec<usize> = Vec::new();
+    for i in range(5, 2) {
+        sum = sum * 10 + i;
+        rounds += 1;
+        seen.push(i);
+    }
+    y.store([0], expand_dims(sum, 0));
+    // 2, 3.
+    for i in unroll([1, 2, 3]) {
+        sum = sum + i;
+    }
+    y.store([1], expand_dims(sum, 0));
+    // The language's own, by its whole path.
+    for k in tilewright::dsl::range(n, 0, -2) {
+        sum = sum * 2 + k;
+    }
+    y.store([2], expand_dims(sum, 0));
+    for k in tilewright::dsl::unroll(seen) {
+        rounds += k;
+    }
+    y.store([3], expand_dims(scalar::<i32>(0) + rounds, 0));
+}
+
+#[test]
+fn found_l9_functions_called_range_and_unroll_are_called() {
+    on_every_device(|dev| {
+        let y = dev.zeros::<i32>(4).unwrap();
+        over_own_functions(y.view([4]).unwrap(), 5).grid([1]).launch().unwrap();
+        let third = [5, 3, 1].iter().fold(425, |sum, k| sum * 2 + k);
+        assert_eq!(y.to_vec().unwrap(), [420, 425, third, 3 + 6]);
+    });
+}
+
 // ---- comptime values ------------------------------------------------------------------------------------------------
 
 /// Prints alike whatever it holds.
