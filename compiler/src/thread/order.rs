@@ -20,24 +20,67 @@ pub fn fit_registers(func: &mut Function, classes: &[u32], most: usize, aim: usi
     let lives = Lives::of(func, classes);
     let blocks: Vec<Block> = func.blocks.keys().collect();
     for block in blocks {
-        let mut insts = func.blocks[block].insts.clone();
-        // The last stretch first: what only it needs leaves those before it.
-        let mut end = insts.len();
-        while end > 0 {
-            let begin = insts[..end].iter().rposition(|&i| !is_free(&func.insts[i].op)).map_or(0, |i| i + 1);
-            let mut next = begin.saturating_sub(1);
-            if insts[begin..end].iter().filter(|&&i| is_store(&func.insts[i].op)).count() > 1 {
-                let reach = insts[..begin].iter().rposition(|&i| !func.insts[i].blocks.is_empty()).map_or(0, |i| i + 1);
-                let (stay, part) = lives.split(func, &insts[reach..begin], &insts[begin..end]);
-                let number = lives.number[&insts[begin]];
-                if let Some(order) = Stretch::new(func, &lives, number, &part).order(most, aim) {
-                    next = reach + stay.len();
-                    insts.splice(reach..end, stay.into_iter().chain(order.into_iter().map(|i| part[i])));
-                }
-            }
-            end = next;
+        if let Some(insts) = reordered(func, &lives, block, (most, aim)) {
+            func.blocks[block].insts = insts;
         }
-        func.blocks[block].insts = insts;
+    }
+}
+
+/// The instructions of a block in a better order, if there is one.
+fn reordered(func: &Function, lives: &Lives, block: Block, (most, aim): (usize, usize)) -> Option<Vec<InstId>> {
+    let insts = &func.blocks[block].insts;
+    let mut line = Line::new(func, insts);
+    let mut found: Vec<(usize, usize, Vec<InstId>)> = Vec::new();
+    // The last stretch first: what only it needs leaves those before it.
+    let mut end = insts.len();
+    while end > 0 {
+        let begin = insts[..end].iter().rposition(|&i| !is_free(&func.insts[i].op)).map_or(0, |i| i + 1);
+        let stretch: Vec<InstId> = (begin..end).filter(|&at| !line.moved[at]).map(|at| insts[at]).collect();
+        if stretch.iter().filter(|&&i| is_store(&func.insts[i].op)).count() > 1 {
+            let pulled = lives.pulled(func, &line, begin, &stretch);
+            let part: Vec<InstId> = pulled.iter().map(|&at| insts[at]).chain(stretch.iter().copied()).collect();
+            let number = lives.number[&stretch[0]];
+            if let Some(order) = Stretch::new(func, lives, number, &part).order(most, aim) {
+                pulled.into_iter().for_each(|at| line.moved[at] = true);
+                found.push((begin, end, order.into_iter().map(|i| part[i]).collect()));
+            }
+        }
+        end = begin.saturating_sub(1);
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let mut all = Vec::with_capacity(insts.len());
+    let mut at = 0;
+    for (begin, end, order) in found.into_iter().rev() {
+        all.extend((at..begin).filter(|&at| !line.moved[at]).map(|at| insts[at]));
+        all.extend(order);
+        at = end;
+    }
+    all.extend((at..insts.len()).filter(|&at| !line.moved[at]).map(|at| insts[at]));
+    Some(all)
+}
+
+/// The instructions of a block by their places.
+struct Line<'a> {
+    insts: &'a [InstId],
+    /// Which instruction gives a value.
+    maker: HashMap<Value, usize>,
+    /// For each place, and the end: where what is after the last instruction with blocks before it begins.
+    reach: Vec<usize>,
+    /// What went to a later stretch.
+    moved: Vec<bool>,
+}
+
+impl<'a> Line<'a> {
+    fn new(func: &Function, insts: &'a [InstId]) -> Self {
+        let (mut maker, mut reach) = (HashMap::new(), vec![0]);
+        for (at, &inst) in insts.iter().enumerate() {
+            let data = &func.insts[inst];
+            maker.extend(data.results.iter().map(|&r| (r, at)));
+            reach.push(if data.blocks.is_empty() { reach[at] } else { at + 1 });
+        }
+        Self { insts, maker, reach, moved: vec![false; insts.len()] }
     }
 }
 
@@ -90,6 +133,10 @@ struct Lives {
     stored: HashSet<Class>,
     /// Registers of 32 bits that a value takes: none for constants and parameters, which assemblers have at hand.
     weights: Vec<usize>,
+    /// Registers of the values that are alive after the instruction of each number.
+    alive: Vec<usize>,
+    /// Where values are last used, where they are defined, and their registers, in this order.
+    ends: Vec<(usize, usize, usize)>,
 }
 
 impl Lives {
@@ -110,8 +157,11 @@ impl Lives {
             classes: classes.to_vec(),
             stored: HashSet::new(),
             weights,
+            alive: Vec::new(),
+            ends: Vec::new(),
         };
-        lives.block(func, func.body);
+        lives.block(func, func.body, &mut Vec::new());
+        lives.count();
         let mut stored = HashSet::new();
         func.walk(func.body, &mut |i| {
             if is_store(&func.insts[i].op) {
@@ -121,16 +171,34 @@ impl Lives {
         Self { stored, ..lives }
     }
 
-    fn block(&mut self, func: &Function, block: Block) {
+    /// Fills `alive` and `ends`.
+    fn count(&mut self) {
+        let each = self.def.iter().zip(&self.last).zip(&self.weights).map(|((&def, &last), &w)| (last, def, w));
+        self.ends = each.filter(|&(last, def, w)| w > 0 && def < last).collect();
+        self.ends.sort_unstable();
+        let mut change = vec![0isize; self.number.len() + 2];
+        for &(last, def, weight) in &self.ends {
+            change[def] += weight as isize;
+            change[last] -= weight as isize;
+        }
+        let sums = change.iter().scan(0isize, |alive, c| {
+            *alive += c;
+            Some(*alive as usize)
+        });
+        self.alive = sums.collect();
+    }
+
+    /// Takes in a block. `used` are the values that were used so far, in order.
+    fn block(&mut self, func: &Function, block: Block, used: &mut Vec<Value>) {
         for p in &func.blocks[block].params {
             self.def[p.index()] = self.number.len();
         }
         for &inst in &func.blocks[block].insts {
-            let begin = self.number.len();
+            let (begin, first) = (self.number.len(), used.len());
             self.number.insert(inst, begin);
             let data = &func.insts[inst];
             for &inner in &data.blocks {
-                self.block(func, inner);
+                self.block(func, inner, used);
             }
             let end = self.number.len();
             for o in &data.operands {
@@ -139,12 +207,18 @@ impl Lives {
             }
             if matches!(data.op, Op::Loop) {
                 // What a loop uses it uses in every round.
-                for v in 0..self.def.len() {
-                    if self.def[v] < begin && self.last[v] > begin {
-                        self.last[v] = end;
+                for v in used[first..].iter().map(|v| v.index()) {
+                    if self.def[v] < begin {
+                        self.last[v] = self.last[v].max(end);
                     }
                 }
+                // What comes from outside is used by the loops around as well; each value counts once.
+                let mut outer: Vec<Value> = used.drain(first..).filter(|v| self.def[v.index()] < begin).collect();
+                outer.sort_unstable_by_key(|v| v.index());
+                outer.dedup();
+                used.extend(outer);
             }
+            used.extend(&data.operands);
             for r in &data.results {
                 self.def[r.index()] = end;
                 self.roots[r.index()] = self.root(func, inst);
@@ -188,35 +262,50 @@ impl Lives {
         }
     }
 
-    /// Of the instructions `before` a stretch: those that stay, and, before those of the stretch, those that only it needs and
-    /// that may as well stand there.
-    fn split(&self, func: &Function, before: &[InstId], stretch: &[InstId]) -> (Vec<InstId>, Vec<InstId>) {
+    /// The places of instructions before the stretch that begins at `begin` that only it needs and that may as well stand in it.
+    fn pulled(&self, func: &Function, line: &Line<'_>, begin: usize, stretch: &[InstId]) -> Vec<usize> {
         let mut used: HashMap<Value, usize> = HashMap::new();
-        for &o in stretch.iter().flat_map(|&i| &func.insts[i].operands) {
-            *used.entry(o).or_default() += 1;
-        }
-        let (mut stay, mut part): (Vec<InstId>, Vec<InstId>) = (vec![], stretch.iter().rev().copied().collect());
-        for &inst in before.iter().rev() {
-            let data = &func.insts[inst];
-            // Memory that nobody stores to is the same on both sides of a barrier.
-            let constant = || {
-                let class = self.class(func, inst);
-                let stored = class.is_none_or(|c| c == Class::Unknown || self.stored.contains(&c));
-                matches!(data.op, Op::GlobalLoad(_)) && !stored && !self.stored.contains(&Class::Unknown)
-            };
-            let here = |r: &Value| used.get(r).copied().unwrap_or(0) == self.uses[r.index()];
-            if data.results.iter().all(here) && (data.op.is_pure() || constant()) {
-                for &o in &data.operands {
-                    *used.entry(o).or_default() += 1;
+        let mut pulled: Vec<usize> = Vec::new();
+        let mut todo: Vec<InstId> = stretch.to_vec();
+        while let Some(inst) = todo.pop() {
+            for &operand in &func.insts[inst].operands {
+                let count = used.entry(operand).or_default();
+                *count += 1;
+                if *count != self.uses[operand.index()] {
+                    continue;
                 }
-                part.push(inst);
-            } else {
-                stay.push(inst);
+                let Some(&at) = line.maker.get(&operand) else { continue };
+                let data = &func.insts[line.insts[at]];
+                let here = |r: &Value| used.get(r).copied().unwrap_or(0) == self.uses[r.index()];
+                let before = (line.reach[begin]..begin).contains(&at) && !line.moved[at];
+                if before && data.results.iter().all(here) && self.may_wait(func, line.insts[at]) {
+                    pulled.push(at);
+                    todo.push(line.insts[at]);
+                }
             }
         }
-        stay.reverse();
-        part.reverse();
-        (stay, part)
+        pulled.sort_unstable();
+        pulled
+    }
+
+    /// Does the instruction give the same on both sides of a barrier?
+    fn may_wait(&self, func: &Function, inst: InstId) -> bool {
+        let op = &func.insts[inst].op;
+        // Memory that nobody stores to does not change.
+        let constant = || {
+            let class = self.class(func, inst);
+            let stored = class.is_none_or(|c| c == Class::Unknown || self.stored.contains(&c));
+            matches!(op, Op::GlobalLoad(_)) && !stored && !self.stored.contains(&Class::Unknown)
+        };
+        op.is_pure() || constant()
+    }
+
+    /// The registers of values that are alive throughout, from the instruction of number `begin` to that of number `end`.
+    fn through(&self, begin: usize, end: usize) -> usize {
+        let first = self.ends.partition_point(|&(last, ..)| last <= begin);
+        let within = self.ends[first..].iter().take_while(|&&(last, ..)| last <= end);
+        let ending = within.filter(|&&(_, def, _)| def <= begin).map(|&(.., weight)| weight);
+        self.alive[begin] - ending.sum::<usize>()
     }
 }
 
@@ -240,7 +329,7 @@ impl<'a> Stretch<'a> {
     fn new(func: &'a Function, lives: &'a Lives, begin: usize, insts: &'a [InstId]) -> Self {
         let mut here = HashMap::new();
         let mut after = vec![Vec::new(); insts.len()];
-        let mut accesses: Vec<(usize, Class, bool)> = Vec::new();
+        let mut accesses = Accesses::default();
         let mut counts: HashMap<Class, usize> = HashMap::new();
         let mut stores: Vec<(usize, usize)> = Vec::new();
         for (i, &inst) in insts.iter().enumerate() {
@@ -249,9 +338,7 @@ impl<'a> Stretch<'a> {
             here.extend(data.results.iter().map(|&r| (r, i)));
             let Some(class) = lives.class(func, inst) else { continue };
             let store = is_store(&data.op);
-            let meet = accesses.iter().filter(|&&(_, other, wrote)| (wrote || store) && class.meets(other));
-            after[i].extend(meet.map(|a| a.0));
-            accesses.push((i, class, store));
+            accesses.push(i, class, store, &mut after[i]);
             if store {
                 let count = counts.entry(class).or_default();
                 stores.push((*count, i));
@@ -268,16 +355,9 @@ impl<'a> Stretch<'a> {
             }
         }
         let alive = |v: &Value| lives.def[v.index()] <= begin && lives.last[v.index()] > end;
-        let through = func.values.keys().filter(alive).filter(|v| !outside.contains_key(v));
-        Self {
-            func,
-            lives,
-            insts,
-            after,
-            stores: stores.into_iter().map(|s| s.1).collect(),
-            through: through.map(|v| lives.weight(v)).sum(),
-            outside,
-        }
+        let through =
+            lives.through(begin, end) - outside.keys().filter(|v| alive(v)).map(|&v| lives.weight(v)).sum::<usize>();
+        Self { func, lives, insts, after, stores: stores.into_iter().map(|s| s.1).collect(), through, outside }
     }
 
     /// A better order, if the present one does not fit.
@@ -303,7 +383,8 @@ impl<'a> Stretch<'a> {
 
     /// In the order of the stores, the loads of so many stores ahead.
     fn by_stores(&self, ahead: usize) -> Vec<usize> {
-        let mut order = Order { stretch: self, done: vec![false; self.insts.len()], list: Vec::new() };
+        let n = self.insts.len();
+        let mut order = Order { stretch: self, done: vec![false; n], list: Vec::new(), seen: vec![usize::MAX; n] };
         let mut loaded = 0;
         for (k, &store) in self.stores.iter().enumerate() {
             while loaded < self.stores.len() && loaded <= k + ahead {
@@ -345,11 +426,41 @@ impl<'a> Stretch<'a> {
     }
 }
 
+/// The accesses to memory so far, of which later ones come after those they meet: at least one of two that meet stores.
+#[derive(Default)]
+struct Accesses {
+    /// Of each class: its loads, and its last store.
+    of: Vec<(Class, Vec<usize>, Option<usize>)>,
+    /// How many loads of the second class the last store of the first comes after: the next ones come after that store.
+    taken: HashMap<(Class, Class), usize>,
+}
+
+impl Accesses {
+    /// Notes an access, and tells what it comes after, but for what it comes after by way of that.
+    fn push(&mut self, access: usize, class: Class, store: bool, after: &mut Vec<usize>) {
+        if !self.of.iter().any(|(c, ..)| *c == class) {
+            self.of.push((class, Vec::new(), None));
+        }
+        for (other, loads, last) in self.of.iter().filter(|(c, ..)| c.meets(class)) {
+            after.extend(*last);
+            if store {
+                let taken = self.taken.entry((class, *other)).or_default();
+                after.extend(&loads[*taken..]);
+                *taken = loads.len();
+            }
+        }
+        let (_, loads, last) = self.of.iter_mut().find(|(c, ..)| *c == class).expect("it was added");
+        if store { *last = Some(access) } else { loads.push(access) }
+    }
+}
+
 /// An order being made.
 struct Order<'a> {
     stretch: &'a Stretch<'a>,
     done: Vec<bool>,
     list: Vec<usize>,
+    /// For which instruction's loads each was looked at last.
+    seen: Vec<usize>,
 }
 
 impl Order<'_> {
@@ -372,11 +483,10 @@ impl Order<'_> {
 
     /// Places the loads that an instruction needs, directly or not.
     fn loads_of(&mut self, inst: usize) {
-        let mut seen = vec![false; self.done.len()];
         let mut todo = vec![inst];
         let mut loads = Vec::new();
         while let Some(i) = todo.pop() {
-            if self.done[i] || std::mem::replace(&mut seen[i], true) {
+            if self.done[i] || std::mem::replace(&mut self.seen[i], inst) == inst {
                 continue;
             }
             let stretch = self.stretch;

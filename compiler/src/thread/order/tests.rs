@@ -117,3 +117,40 @@ fn what_only_the_last_stretch_needs_comes_after_the_barrier() {
     let text = accesses(&func);
     assert_eq!(text.split('|').next().unwrap().matches('l').count(), 2 * N, "{text}");
 }
+
+/// `n` stretches of loads and stores of the same memory between barriers, the last one in a loop, and one long one.
+fn long(n: usize) -> Function {
+    let mut b = builder();
+    let [x, y] = [0, 1].map(|p| b.param(p));
+    let one = b.fconst(Ty::F32, 1.0);
+    let mut sums = Vec::new();
+    for round in 0..n {
+        for i in 0..4 {
+            let v = b.global_load(at(4 * round + i), Ty::F32, x, None)[0];
+            let sum = b.fbin(FBin::Add, v, one);
+            b.global_store(at(4 * round + i), y, &[sum], None);
+            sums.push(sum);
+        }
+        b.barrier();
+    }
+    for (i, &v) in sums.iter().enumerate() {
+        b.global_store(at(i), y, &[v], None);
+    }
+    b.finish()
+}
+
+#[test]
+fn ordering_takes_linear_time() {
+    let time = |n| {
+        let runs = (0..3).map(|_| {
+            let mut func = long(n);
+            let start = std::time::Instant::now();
+            fit_registers(&mut func, &[0, 0, 0], 8, 8);
+            start.elapsed()
+        });
+        runs.min().unwrap()
+    };
+    let (small, large) = (time(500), time(4000));
+    // Eight times as much; 64 times as long if each stretch looked at all others, or each store at all before it.
+    assert!(large < small * 24, "{small:?} for 500 stretches, {large:?} for 4000");
+}
