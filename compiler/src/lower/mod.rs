@@ -35,7 +35,7 @@ use crate::target::Caps;
 use crate::thread::{self, AbiParam, AbiTy, Builder, Special, Ty};
 use crate::tile::{Elem, Function, Op, OpId, ParamKind, Region, Value};
 use hazard::Hazards;
-use pipelined::{Lead, Staged};
+use pipelined::{Early, Staged};
 use shared::SharedPool;
 use std::collections::{HashMap, HashSet};
 use values::Scope;
@@ -61,11 +61,11 @@ struct Lowering<'a> {
     /// Products of four warps that the loop around them waits for, one round later.
     in_flight: HashSet<OpId>,
     /// Carried sums of products of the round before, for each product that waits for them together with its own.
-    meeting: HashMap<OpId, Vec<(Value, Layout)>>,
+    finish_with: HashMap<OpId, Vec<(Value, Layout)>>,
     /// Those that the op which first looks at them waits for.
-    finishing: HashMap<OpId, Vec<(Value, Layout)>>,
-    /// The product of the loop being lowered that is started one round ahead.
-    lead: Option<Lead>,
+    finish_before: HashMap<OpId, Vec<(Value, Layout)>>,
+    /// The product of the loop being lowered that is issued one round ahead.
+    early: Option<Early>,
     /// The warp's number, known to be the same in all its lanes, if there are products of four warps.
     uniform_warp: Option<thread::Value>,
 }
@@ -89,9 +89,9 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         shared: SharedPool::default(),
         staged: HashMap::new(),
         in_flight: HashSet::new(),
-        meeting: HashMap::new(),
-        finishing: HashMap::new(),
-        lead: None,
+        finish_with: HashMap::new(),
+        finish_before: HashMap::new(),
+        early: None,
         uniform_warp: None,
         held: Vec::new(),
     };
@@ -205,8 +205,8 @@ impl Lowering<'_> {
     /// Lowers what must happen where the op stands; what need not is lowered when asked for.
     fn op(&mut self, op: OpId) -> Result<()> {
         let func = self.func;
-        if let Some(sums) = self.finishing.remove(&op) {
-            self.finish_before(op, sums)?;
+        if let Some(sums) = self.finish_before.remove(&op) {
+            self.finish_sums_before(op, sums)?;
         }
         let data = &func.ops[op];
         match &data.op {

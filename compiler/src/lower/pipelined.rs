@@ -1,20 +1,14 @@
-//! Loops whose loads run ahead: `cp.async` into as many shared buffers as there are stages.
-//!
-//! Round `i` waits for the copies of its own stage, starts those of round `i + stages - 1` into the buffer that round
-//! `i - 1` has read (one barrier lies between), and computes. Products of four warps (`wgmma`) whose sums nothing else in the
-//! loop looks at, or only after another product, stay in flight until the next round has started its own: then the copies are
-//! one round less ahead. In large programs a product whose operands come from copies ahead is started before the one
-//! that stays in flight, a round ahead of its use; then a round waits for copies, and starts them, in its middle.
+//! Loops whose loads run ahead: `cp.async` into as many shared buffers as there are stages. What a round does, and when, says the
+//! schedule ([`crate::schedule::PipelinePlan`]).
 
 use super::memory::vector_group;
 use super::mma::staged_bytes;
 use super::{Lowering, Regs};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Swizzle};
-use crate::schedule::{DotPlan, MemoryAccess};
+use crate::schedule::{DotPlan, InFlight, MemoryAccess, Moment, Step};
 use crate::thread::{Cmp, Op, Shared, Value};
 use crate::tile::{self, OpId, Region, Shape};
-use std::collections::HashMap;
 
 /// A matrix in swizzled shared memory.
 #[derive(Clone, Copy)]
@@ -48,37 +42,21 @@ struct Running {
     layout: Layout,
 }
 
-/// Sums of the two products that a thread holds at least when one is started a round ahead of its use. With fewer, two programs
-/// share a processor and each works while the other waits; a product ahead takes the registers that this needs.
-const LEAD_SUMS: usize = 96;
-
-/// The products of a loop that stay in flight from one round to the next.
-#[derive(Default)]
-struct Late {
-    /// Each with the number of the carried value that is its sum.
-    products: Vec<(OpId, usize)>,
-    /// The product that is waited for together with those of the round before, and where in the loop it is; without one they
-    /// are waited for when the round has started its own.
-    meet: Option<(OpId, usize)>,
-    /// Of each product: the op that first looks at the sum of the round before.
-    first_uses: Vec<OpId>,
-}
-
-/// A product that is started one round ahead.
-pub(super) struct Lead {
+/// A product that is issued one round ahead.
+pub(super) struct Early {
     pub op: OpId,
-    /// It is started just before this product, which stays in flight.
+    /// It is issued just before this product, which stays in flight.
     pub before: OpId,
     /// Its sums of this round.
     pub sums: Vec<Value>,
-    /// Those of the next round, when it is started.
+    /// Those of the next round, when it is issued.
     next: Vec<Value>,
     /// The stage that the next round reads.
     stage: Value,
     /// Copies it is made of: their results and the bytes of a stage.
     loads: Vec<(tile::Value, u32)>,
-    /// Groups of copies that may be pending when it is started.
-    pending: u8,
+    /// Groups of copies that may be pending when it is issued.
+    pending: u32,
 }
 
 /// The round that copies are started for.
@@ -110,9 +88,7 @@ impl Lowering<'_> {
             .collect();
         self.hold_operands(body)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
-        let late = if stages > 2 { self.products_in_flight(body) } else { Late::default() };
-        let lead = self.lead_product(body, &late);
-        let distance = stages - 1 - u32::from(!late.products.is_empty() && lead.is_none());
+        let (distance, early) = (plan.distance, plan.issued_ahead());
         self.hazards.forget_places();
         for l in &loads {
             self.touch_ahead(l);
@@ -142,12 +118,12 @@ impl Lowering<'_> {
         let next_stage = self.b.i32(distance as i32);
         let mut inits = vec![zero, lo, ahead, first, next_stage];
         inits.extend(ahead_regs.iter().flat_map(|regs| regs.iter().copied()));
-        let lead_at = inits.len();
+        let early_at = inits.len();
         let mut own_inits = Vec::new();
         for (&v, layout) in data.operands[3..].iter().zip(&layouts) {
             own_inits.extend_from_slice(&self.regs(v, layout)?);
         }
-        if let Some(op) = lead {
+        if let Some(op) = early {
             self.wait_for_copies(body, distance - 1);
             self.stage_at(&loads, first);
             self.open_scope();
@@ -165,13 +141,15 @@ impl Lowering<'_> {
         let carried = self.b.loop_body(go_on);
         let (round, iv, ahead, read, write) = (carried[0], carried[1], carried[2], carried[3], carried[4]);
 
-        if lead.is_none() {
-            self.wait_for_copies(body, distance - 1);
+        for step in plan.at(Moment::Begin) {
+            if let &Step::WaitForCopies(pending) = step {
+                self.wait_for_copies(body, pending);
+            }
         }
         let coming = self.b.add_imm(round, distance.into());
         // Rounds are counted without sign and never come near the end of the type: the last one started is `trips - 1`.
         let in_time = self.b.icmp_u(Cmp::Lt, coming, trips);
-        let mut ahead_flat = &carried[5..lead_at];
+        let mut ahead_flat = &carried[5..early_at];
         let mut ahead_regs: Vec<Regs> = running
             .iter()
             .map(|r| {
@@ -181,7 +159,7 @@ impl Lowering<'_> {
             })
             .collect();
         let ahead_round = Round { iv: ahead, stage: write, in_time };
-        if lead.is_none() {
+        if plan.at(Moment::Begin).any(|step| *step == Step::StartCopies) {
             ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
         }
         for l in &loads {
@@ -198,44 +176,64 @@ impl Lowering<'_> {
             flat = rest;
         }
         self.stage_at(&loads, read);
-        self.in_flight.extend(late.products.iter().map(|(op, _)| op));
-        let sums = late.products.iter().map(|&(_, i)| (params[1 + i], layouts[i].clone())).collect();
-        if let Some(op) = lead {
-            self.finishing.insert(late.first_uses[0], sums);
-            let stage = self.next_stage(read, stages);
-            self.lead = Some(Lead {
-                op,
-                before: late.products[0].0,
-                sums: carried[lead_at..own].to_vec(),
-                next: vec![],
-                stage,
-                loads: loads.iter().map(|l| (func.ops[l.load].results[0], l.bytes)).collect(),
-                pending: (stages - 3) as u8,
-            });
-        } else if let Some((meet, _)) = late.meet {
-            self.meeting.insert(meet, sums);
+        self.in_flight.extend(plan.in_flight.iter().map(|p| p.product));
+        let sums = |products: &[OpId]| -> Vec<(tile::Value, Layout)> {
+            let carried = plan.in_flight.iter().filter(|p| products.contains(&p.product)).map(|p| p.carried);
+            carried.map(|i| (params[1 + i], layouts[i].clone())).collect()
+        };
+        for (moment, step) in &plan.steps {
+            match (moment, step) {
+                (Moment::Before(op), Step::Finish { products, .. }) => {
+                    self.finish_before.insert(*op, sums(products));
+                }
+                (Moment::After(op), Step::Finish { products, .. }) => {
+                    self.finish_with.insert(*op, sums(products));
+                }
+                (&Moment::Issue(before), &Step::IssueAhead(op)) => {
+                    let pending = plan.at(Moment::Issue(before)).find_map(|step| match step {
+                        Step::WaitForCopies(pending) => Some(*pending),
+                        _ => None,
+                    });
+                    self.early = Some(Early {
+                        op,
+                        before,
+                        sums: carried[early_at..own].to_vec(),
+                        next: vec![],
+                        stage: self.next_stage(read, stages),
+                        loads: loads.iter().map(|l| (func.ops[l.load].results[0], l.bytes)).collect(),
+                        pending: pending.unwrap_or(0),
+                    });
+                }
+                _ => {}
+            }
         }
         self.region_ops(body)?;
-        for (op, _) in &late.products {
-            self.in_flight.remove(op);
+        for p in &plan.in_flight {
+            self.in_flight.remove(&p.product);
         }
-        if late.meet.is_none() && !late.products.is_empty() {
-            self.b.wgmma_wait(late.products.len() as u8, &[]);
+        for step in plan.at(Moment::End) {
+            if let &Step::Finish { pending, .. } = step {
+                self.b.wgmma_wait(pending, &[]);
+            }
         }
         let mut yielded = Vec::new();
         for (&v, layout) in func.ops[func.terminator(body)].operands.iter().zip(&layouts) {
             yielded.extend_from_slice(&self.regs(v, layout)?);
         }
         self.close_scope();
-        if lead.is_some() {
-            ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
-        }
         let mut next_sums = Vec::new();
-        if lead.is_some()
-            && let Some(lead) = self.lead.take()
-        {
-            // The product after it stays in flight.
-            next_sums = self.b.wgmma_wait(1, &lead.next);
+        for step in plan.at(Moment::Next) {
+            match step {
+                Step::StartCopies => {
+                    ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
+                }
+                &Step::Finish { pending, .. } => {
+                    if let Some(early) = self.early.take() {
+                        next_sums = self.b.wgmma_wait(pending, &early.next);
+                    }
+                }
+                _ => {}
+            }
         }
         let mut next = vec![self.b.add_imm(round, 1), self.b.add(iv, step), self.b.add(ahead, step)];
         next.push(self.next_stage(read, stages));
@@ -247,7 +245,7 @@ impl Lowering<'_> {
             self.staged.remove(&func.ops[l.load].results[0]);
         }
         let mut results = self.b.end_loop(&next);
-        self.finish_products(&late, &layouts, own, &mut results);
+        self.finish_products(&plan.in_flight, &layouts, own, &mut results);
         // Only empty groups are left, but the buffers may be written again only when none is under way.
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
         // No round may have run, and so none of the barriers in it.
@@ -301,48 +299,27 @@ impl Lowering<'_> {
         }
     }
 
-    /// Starts the product that goes a round ahead, when the copies that it is made of are there.
-    pub(super) fn start_lead(&mut self) -> Result<()> {
-        let Some(lead) = self.lead.take() else { return Ok(()) };
-        self.b.emit(Op::CpAsyncWait(lead.pending), vec![], &[]);
+    /// Issues the product that goes a round ahead, when the copies that it is made of are there.
+    pub(super) fn issue_early(&mut self) -> Result<()> {
+        let Some(early) = self.early.take() else { return Ok(()) };
+        self.b.emit(Op::CpAsyncWait(early.pending as u8), vec![], &[]);
         self.b.emit(Op::AsyncProxyFence, vec![], &[]);
         self.barrier();
         let mut now = Vec::new();
-        for &(load, bytes) in &lead.loads {
-            let start = self.b.mul_imm(lead.stage, bytes.into());
+        for &(load, bytes) in &early.loads {
+            let start = self.b.mul_imm(early.stage, bytes.into());
             if let Some(staged) = self.staged.get_mut(&load) {
                 now.push((load, std::mem::replace(&mut staged.start, start)));
             }
         }
-        let next = self.start_wgmma_alone(lead.op)?;
+        let next = self.start_wgmma_alone(early.op)?;
         for (load, start) in now {
             if let Some(staged) = self.staged.get_mut(&load) {
                 staged.start = start;
             }
         }
-        self.lead = Some(Lead { next, ..lead });
+        self.early = Some(Early { next, ..early });
         Ok(())
-    }
-
-    /// The product that may be started one round ahead, before the one that stays in flight: operands come from copies ahead or
-    /// from outside the loop, nothing is added to it, and there is no other.
-    fn lead_product(&self, body: Region, late: &Late) -> Option<OpId> {
-        let func = self.func;
-        let (meet, at) = late.meet?;
-        let [(last, _)] = late.products[..] else { return None };
-        let sums = |op: OpId| self.schedule.dots[&op].acc().registers();
-        if sums(meet) + sums(last) < LEAD_SUMS {
-            return None;
-        }
-        let ops = &func.regions[body].ops;
-        let place = |op: OpId| ops.iter().position(|&o| o == op);
-        let mut products = 0;
-        func.walk(body, &mut |op| products += usize::from(matches!(func.ops[op].op, tile::Op::Dot { .. })));
-        let data = &func.ops[meet];
-        let from_shared = data.operands[..2].iter().all(|&x| self.is_staged(x) || self.runs_ahead(body, x));
-        let zero = func.const_of(data.operands[2]).is_some_and(|c| c.0 == 0);
-        let in_order = place(last) > Some(at) && place(*late.first_uses.first()?) <= place(last);
-        (products == 2 && from_shared && zero && in_order).then_some(meet)
     }
 
     /// Has the loop a product of four warps?
@@ -352,64 +329,10 @@ impl Lowering<'_> {
         found
     }
 
-    /// The products of four warps that may stay in flight from one round to the next: operands come from copies ahead or from
-    /// registers, and the sum is a carried value of which the loop makes no other use, or none before a product that is waited for.
-    fn products_in_flight(&self, body: Region) -> Late {
-        let func = self.func;
-        let next = &func.ops[func.terminator(body)].operands;
-        let (params, ops) = (&func.regions[body].params, &func.regions[body].ops);
-        // For each value, where in the loop its uses are.
-        let mut uses: HashMap<tile::Value, Vec<usize>> = HashMap::new();
-        for (at, &op) in ops.iter().enumerate() {
-            let mut note = |op: OpId| func.ops[op].operands.iter().for_each(|&v| uses.entry(v).or_default().push(at));
-            note(op);
-            func.ops[op].regions.iter().for_each(|&r| func.walk(r, &mut note));
-        }
-        let uses = |v: tile::Value| uses.get(&v).map_or(&[][..], |at| at);
-        let mut late = Late::default();
-        for (at, &op) in ops.iter().enumerate() {
-            let Some(DotPlan::Wgmma(plan)) = self.schedule.dots.get(&op) else { continue };
-            let data = &func.ops[op];
-            let sum = next.iter().position(|&v| v == data.results[0]).filter(|&i| {
-                let ahead = |&x: &tile::Value| self.runs_ahead(body, x);
-                uses(data.results[0]).len() == 1
-                    && self.home_or_default(params[1 + i]) == plan.acc
-                    && data.operands[usize::from(plan.a_in_registers)..2].iter().all(ahead)
-            });
-            match (sum, late.meet) {
-                (Some(i), _) => late.products.push((op, i)),
-                (None, None) => late.meet = Some((op, at)),
-                (None, Some(_)) => {}
-            }
-        }
-        late.products.retain(|&(op, i)| match late.meet {
-            Some((_, at)) => uses(params[1 + i]).iter().all(|&use_at| use_at > at),
-            None => func.ops[op].operands[2] == params[1 + i] && uses(params[1 + i]).len() == 1,
-        });
-        let first_use = |&(_, i): &(OpId, usize)| uses(params[1 + i]).iter().min().map(|&at| ops[at]);
-        late.first_uses = late.products.iter().filter_map(first_use).collect();
-        late
-    }
-
-    /// Is `x` a load of the loop that runs ahead, or the same seen as another matrix?
-    fn runs_ahead(&self, body: Region, mut x: tile::Value) -> bool {
-        let func = self.func;
-        while let Some(op) = func.def_op(x) {
-            match &func.ops[op].op {
-                tile::Op::Permute(_) | tile::Op::Reshape => x = func.ops[op].operands[0],
-                _ => {
-                    let pipelines = self.schedule.pipelines.values();
-                    return func.regions[body].ops.contains(&op) && pipelines.flat_map(|p| &p.loads).any(|&l| l == op);
-                }
-            }
-        }
-        false
-    }
-
     /// Waits for the products among carried values, the first of which is at `own`.
-    fn finish_products(&mut self, late: &Late, layouts: &[Layout], own: usize, carried: &mut [Value]) {
+    fn finish_products(&mut self, in_flight: &[InFlight], layouts: &[Layout], own: usize, carried: &mut [Value]) {
         let mut places = Vec::new();
-        for &(_, i) in &late.products {
+        for &InFlight { carried: i, .. } in in_flight {
             let start = own + layouts[..i].iter().map(Layout::registers).sum::<usize>();
             places.extend(start..start + layouts[i].registers());
         }

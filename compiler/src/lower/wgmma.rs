@@ -44,15 +44,15 @@ impl Operand {
 impl Lowering<'_> {
     pub(super) fn dot_wgmma(&mut self, op: OpId, plan: &WgmmaPlan) -> Result<()> {
         let result = self.func.ops[op].results[0];
-        if let Some(lead) = self.lead.as_ref().filter(|lead| lead.op == op) {
-            let sums = lead.sums.as_slice().into();
+        if let Some(early) = self.early.as_ref().filter(|early| early.op == op) {
+            let sums = early.sums.as_slice().into();
             self.define(result, plan.acc.clone(), sums);
             return Ok(());
         }
         let (mut sums, made) = self.start_wgmma(op, plan)?;
         if !self.in_flight.contains(&op) {
-            let late = self.meeting.remove(&op).unwrap_or_default();
-            sums = self.finish_wgmma(&sums, late)?;
+            let others = self.finish_with.remove(&op).unwrap_or_default();
+            sums = self.finish_wgmma(&sums, others)?;
         }
         self.hazards.shared_read();
         for buf in made {
@@ -62,36 +62,36 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Waits for all products in flight: gives these sums, finished, and redefines `late` values.
-    fn finish_wgmma(&mut self, sums: &[Value], late: Vec<(tile::Value, Layout)>) -> Result<Vec<Value>> {
+    /// Waits for all products in flight: gives these sums, finished, and redefines the values that are `others`.
+    fn finish_wgmma(&mut self, sums: &[Value], others: Vec<(tile::Value, Layout)>) -> Result<Vec<Value>> {
         let mut values = sums.to_vec();
-        for (v, layout) in &late {
+        for (v, layout) in &others {
             values.extend_from_slice(&self.regs(*v, layout)?);
         }
         let finished = self.b.wgmma_wait(0, &values);
         let (own, mut rest) = finished.split_at(sums.len());
-        for (v, layout) in late {
-            let (mine, others) = rest.split_at(layout.registers());
+        for (v, layout) in others {
+            let (mine, after) = rest.split_at(layout.registers());
             self.redefine(v, layout, mine.into());
-            rest = others;
+            rest = after;
         }
         Ok(own.to_vec())
     }
 
     /// Waits for sums in flight that `op` takes, when its other operands are there: what these are made of is computed meanwhile.
-    pub(super) fn finish_before(&mut self, op: OpId, sums: Vec<(tile::Value, Layout)>) -> Result<()> {
+    pub(super) fn finish_sums_before(&mut self, op: OpId, sums: Vec<(tile::Value, Layout)>) -> Result<()> {
         let data = &self.func.ops[op];
         if data.op.is_elementwise()
             && let Some(home) = self.schedule.homes.get(&data.results[0]).cloned()
         {
-            let mut held: Vec<Value> = Vec::new();
+            let mut ready: Vec<Value> = Vec::new();
             for x in data.operands.iter().filter(|x| sums.iter().all(|(sum, _)| sum != *x)) {
-                held.extend_from_slice(&self.regs(*x, &home)?);
+                ready.extend_from_slice(&self.regs(*x, &home)?);
             }
-            held.retain(|&v| self.b.bits(v).is_none() && matches!(self.b.ty(v), Ty::I32 | Ty::F32));
-            held.sort_unstable();
-            held.dedup();
-            self.b.emit(Op::Hold, held, &[]);
+            ready.retain(|&v| self.b.bits(v).is_none() && matches!(self.b.ty(v), Ty::I32 | Ty::F32));
+            ready.sort_unstable();
+            ready.dedup();
+            self.b.emit(Op::Hold, ready, &[]);
         }
         self.finish_wgmma(&[], sums).map(drop)
     }
@@ -132,8 +132,8 @@ impl Lowering<'_> {
         let groups = of_groups(1).iter().filter(|&&b| b != 0).count();
         let across = (acc.shape.dims()[1] as u32 >> groups) / plan.n;
         let from_zero = sums.iter().all(|&c| self.b.bits(c) == Some(0));
-        if self.lead.as_ref().is_some_and(|lead| lead.before == op) {
-            self.start_lead()?;
+        if self.early.as_ref().is_some_and(|early| early.before == op) {
+            self.issue_early()?;
         }
         self.b.emit(Op::WgmmaFence, vec![], &[]);
         for k in (0..depth).step_by(DEPTH as usize) {

@@ -41,7 +41,8 @@ impl Planner<'_> {
         }
         if !loads.is_empty() {
             let carried = carried.into_iter().collect();
-            let plan = PipelinePlan { stages: self.options.num_stages, loads, carried };
+            let mut plan = PipelinePlan { stages: self.options.num_stages, loads, carried, ..PipelinePlan::default() };
+            self.plan_rounds(data.regions[0], &mut plan);
             self.schedule.pipelines.insert(op, plan);
         }
     }

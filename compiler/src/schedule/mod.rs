@@ -11,11 +11,13 @@ mod dot;
 mod explain;
 mod plan;
 mod reason;
+mod rounds;
 
 pub use access::MemoryAccess;
 pub use dot::{DotPlan, DotReasons, MmaPlan, WgmmaPlan};
 pub use explain::Remark;
 pub use reason::{AheadReason, DotReason, WidthReason};
+pub use rounds::{InFlight, Moment, Step};
 
 use crate::analysis::axis::AxisInfo;
 use crate::entity::Entity;
@@ -28,7 +30,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 /// A loop whose loads run ahead of their use.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PipelinePlan {
     /// Buffers for each load: this iteration's, and those of the loads under way.
     pub stages: u32,
@@ -36,6 +38,12 @@ pub struct PipelinePlan {
     pub loads: Vec<OpId>,
     /// Which carried values their addresses are made of, such as pointers that move on each round: a copy of each runs ahead.
     pub carried: Vec<usize>,
+    /// How many rounds ahead of their use copies are started.
+    pub distance: u32,
+    /// Products that stay in flight from one round to the next.
+    pub in_flight: Vec<InFlight>,
+    /// What a round does beside its ops, and when.
+    pub steps: Vec<(Moment, Step)>,
 }
 
 /// Every decision about one function.
@@ -107,8 +115,7 @@ impl fmt::Display for Schedule {
         let mut pipelines: Vec<_> = self.pipelines.iter().collect();
         pipelines.sort_by_key(|(op, _)| op.index());
         for (op, p) in pipelines {
-            let loads: Vec<_> = p.loads.iter().map(ToString::to_string).collect();
-            writeln!(f, "{op} keeps {} stages of {}", p.stages, loads.join(", "))?;
+            writeln!(f, "{op} {p}")?;
         }
         Ok(())
     }
