@@ -1,7 +1,9 @@
 //! Generators that are tests of other crates: run as child processes that take their seeds from the environment.
 
 use crate::report::Report;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,22 +45,47 @@ fn cargo(tests: &Tests) -> Command {
     command
 }
 
+/// A test binary, and the folder that cargo runs it in.
+#[derive(Clone)]
+struct Binary {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// What was built, by what cargo was asked for: sources that change during a run change nothing.
+static BUILT: Mutex<BTreeMap<(&str, &[&str]), Binary>> = Mutex::new(BTreeMap::new());
+
 /// Builds the tests.
 ///
 /// # Errors
 /// If they do not build.
 pub fn build(tests: &Tests) -> io::Result<()> {
-    if cargo(tests).arg("--no-run").status()?.success() {
-        return Ok(());
-    }
-    if !tests.features.is_empty() {
+    let mut binary = build_once(tests)?;
+    if binary.is_none() && !tests.features.is_empty() {
         eprintln!("{} does not build with {}; trying without", tests.package, tests.features.join(", "));
         missing().extend(tests.features);
-        if cargo(tests).arg("--no-run").status()?.success() {
-            return Ok(());
-        }
+        binary = build_once(tests)?;
     }
-    Err(io::Error::other(format!("{} does not build", tests.package)))
+    let binary = binary.ok_or_else(|| io::Error::other(format!("{} does not build", tests.package)))?;
+    BUILT.lock().unwrap_or_else(PoisonError::into_inner).insert((tests.package, tests.binary), binary);
+    Ok(())
+}
+
+/// `None` if cargo could not build them; it has said why.
+fn build_once(tests: &Tests) -> io::Result<Option<Binary>> {
+    let mut command = cargo(tests);
+    command.args(["--no-run", "--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
+    let output = command.output()?;
+    if !output.status.success() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let binary = |m: serde_json::Value| {
+        let folder = Path::new(m["manifest_path"].as_str()?).parent()?.to_owned();
+        Some(Binary { program: m["executable"].as_str()?.into(), folder })
+    };
+    Ok(messages.filter_map(binary).next_back())
 }
 
 /// Runs `count` seeds from `seed` on; what takes much longer than `time` is ended, and a fault.
@@ -66,10 +93,14 @@ pub fn build(tests: &Tests) -> io::Result<()> {
 /// # Errors
 /// If the process cannot be started.
 pub fn run(tests: &Tests, seed: u64, count: u64, time: Duration) -> io::Result<Report> {
-    let mut command = cargo(tests);
-    command.arg("--").arg(tests.filter).arg("--nocapture");
+    let built = BUILT.lock().unwrap_or_else(PoisonError::into_inner).get(&(tests.package, tests.binary)).cloned();
+    let Some(Binary { program, folder }) = built else {
+        return Err(io::Error::other(format!("the tests of {} were not built", tests.package)));
+    };
+    let mut command = Command::new(program);
+    command.arg(tests.filter).arg("--nocapture").current_dir(folder);
     command.env(tests.from, seed.to_string()).env(tests.count, count.to_string());
-    // The test binary is a child of cargo's: both are ended by ending their group.
+    // It may have children: all are ended by ending their group.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
