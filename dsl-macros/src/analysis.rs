@@ -372,6 +372,24 @@ pub fn number(expr: &Expr) -> Option<&Lit> {
     }
 }
 
+/// Gives an integer literal without a suffix that no `i32` holds the suffix of a type that holds it.
+pub fn widen(expr: &mut Expr) {
+    match expr {
+        Expr::Lit(l) => {
+            let Lit::Int(int) = &l.lit else { return };
+            let Ok(value) = int.base10_parse::<u64>() else { return };
+            if int.suffix().is_empty() && value > i32::MAX as u64 {
+                let suffix = if i64::try_from(value).is_ok() { "i64" } else { "u64" };
+                l.lit = Lit::Int(syn::LitInt::new(&format!("{}{suffix}", int.base10_digits()), int.span()));
+            }
+        }
+        Expr::Unary(u) if matches!(u.op, UnOp::Neg(_)) => widen(&mut u.expr),
+        Expr::Paren(p) => widen(&mut p.expr),
+        Expr::Group(g) => widen(&mut g.expr),
+        _ => {}
+    }
+}
+
 /// Does the expression consist of number literals alone?
 pub fn literals_only(expr: &Expr) -> bool {
     match expr {

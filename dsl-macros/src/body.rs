@@ -104,6 +104,14 @@ impl Rewriter {
         let plain = self.scopes.is_host(&b.left) && self.scopes.is_host(&b.right);
         let literal_left = literals_only(&b.left) && !self.scopes.is_host(&b.right);
         let lets = analysis::has_let(&b.left) || analysis::has_let(&b.right);
+        // The other side's type takes any host number; only rustc would have a literal without a suffix be an `i32`.
+        let (device_left, device_right) = (self.scopes.is_device(&b.left), self.scopes.is_device(&b.right));
+        if device_left {
+            analysis::widen(&mut b.right);
+        }
+        if device_right {
+            analysis::widen(&mut b.left);
+        }
         self.visit_expr_mut(&mut b.left);
         self.visit_expr_mut(&mut b.right);
         if plain || lets || is_assign_op(&b.op) {

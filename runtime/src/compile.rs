@@ -31,6 +31,9 @@ pub(crate) fn compile(
     let func = def.build(spec)?;
     let build_time = start.elapsed();
     args::check(def.name, args, &func.params)?;
+    if let Some(warning) = stores_nothing(&func) {
+        eprintln!("tilewright: {warning}");
+    }
 
     let backend = &device.backend;
     let mut dump = Dump::from_env(&func.name, &backend.info().name);
@@ -58,6 +61,22 @@ pub(crate) fn compile(
         }
         Target::Code(caps) => compile_code(device, &func, caps, options, dump, metadata),
     }
+}
+
+/// What to tell of a kernel without a store: it has no effect, but it is no error, for which stores are built may depend on
+/// comptime values.
+fn stores_nothing(func: &Function) -> Option<String> {
+    let (mut stores, mut first) = (false, None);
+    func.walk(func.body, &mut |op| {
+        let data = &func.ops[op];
+        stores |= data.op.writes_memory();
+        first = first.or(Some(data.loc).filter(|loc| loc.is_known()));
+    });
+    let place = first.map_or(String::new(), |loc| format!(" (its code begins at {loc})"));
+    let help = "help: write results with `store`, of a pointer or of an `Out` or `InOut` view";
+    (!stores).then(|| {
+        format!("warning: kernel `{}` stores nothing{place}, so that launches have no effect\n  {help}", func.name)
+    })
 }
 
 /// The text of Tile IR, which is also what addresses it in the cache.
@@ -174,4 +193,21 @@ fn check_abi(func: &Function, compiled: &Compiled) -> Result<()> {
         flat.len(),
         compiled.params.len()
     ))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stores_nothing;
+
+    #[test]
+    fn kernels_without_a_store_are_told() {
+        let parse = |text: &str| tilewright_compiler::tile::parse(text).unwrap();
+        let loads = "kernel @f(%x: *f32 = v0: *f32) {\n  v1: f32 = load v0\n  yield\n}";
+        let text = stores_nothing(&parse(loads)).unwrap();
+        assert!(text.starts_with("warning: kernel `f` stores nothing (its code begins at <ir>:2:3)"), "{text}");
+        // A store of which nobody knows if it happens.
+        let in_branch = "kernel @f(%x: *f32 = v0: *f32, %b: bool = v1: bool) {\n  if v1 {\n    v2: f32 = const 0.0\n    \
+                         store v0, v2\n    yield\n  } else {\n    yield\n  }\n  yield\n}";
+        assert_eq!(stores_nothing(&parse(in_branch)), None);
+    }
 }

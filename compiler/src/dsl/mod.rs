@@ -41,4 +41,4 @@ pub use ptr::{Offset, Ptr};
 pub use tile::{Operand, Scalar, Tile};
 
 pub use tilewright_dsl_macros::{Carry, Comptime, autotune, device_fn, kernel};
-pub use view::{Access, In, InOut, KernelParam, Out};
+pub use view::{Access, In, InOut, KernelParam, Out, ViewShape};

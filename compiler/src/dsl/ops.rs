@@ -10,6 +10,29 @@ use super::tile::{Operand, Tile, binary, broadcast_raw, compare, unary};
 use crate::dtype::DType;
 use crate::tile::{BinaryOp, Builder, Built, Cmp, Constant, DotPrecision, ReduceOp, Shape, TileType, UnaryOp, Value};
 
+/// Where a range of a tile begins or ends: a host integer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known while the kernel is built, and shapes of tiles are",
+    label = "expected a host integer",
+    note = "give the kernel the number as a `#[comptime]` parameter; add a device value to the range: `arange(0, 64) + start`"
+)]
+pub trait HostExtent {
+    /// The number; the greatest `i64` if it is above that.
+    #[doc(hidden)]
+    fn number(self) -> i64;
+}
+
+macro_rules! host_extents {
+    ($($ty:ty),*) => { $(
+        impl HostExtent for $ty {
+            fn number(self) -> i64 {
+                self.try_into().unwrap_or(i64::MAX)
+            }
+        }
+    )* };
+}
+host_extents!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+
 /// The shape of a tile: `[usize; N]`, a `usize` for one dimension, a `Vec<usize>`, or a [`Shape`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of a tile",
@@ -114,8 +137,8 @@ pub fn num_programs(axis: u8) -> Tile<i32> {
 
 /// `start, start + 1, .., end - 1`; both are host numbers, and their distance is a power of two.
 #[track_caller]
-pub fn arange<H: TryInto<i64>>(start: H, end: H) -> Tile<i32> {
-    let (start, end) = (start.try_into().unwrap_or(i64::MAX), end.try_into().unwrap_or(i64::MAX));
+pub fn arange(start: impl HostExtent, end: impl HostExtent) -> Tile<i32> {
+    let (start, end) = (start.number(), end.number());
     let n = end.saturating_sub(start);
     let fits = i32::try_from(start).is_ok() && i32::try_from(end).is_ok();
     Tile::new(emit(

@@ -175,14 +175,32 @@ macro_rules! views {
     )* };
 }
 
+/// The shape of a tile of a view of `R` dimensions: `[usize; R]`, known while the kernel is built.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the shape of a tile of a view of {R} dimensions",
+    label = "expected `[usize; {R}]`",
+    note = "the extents of a tile are host values (`usize`): literals, or `#[comptime]` parameters of the kernel"
+)]
+pub trait ViewShape<const R: usize> {
+    /// The extents.
+    #[doc(hidden)]
+    fn extents(self) -> [usize; R];
+}
+
+impl<const R: usize> ViewShape<R> for [usize; R] {
+    fn extents(self) -> [usize; R] {
+        self
+    }
+}
+
 macro_rules! readable {
     ($($name:ident),*) => { $(
         impl<T: Element, const R: usize> $name<T, R> {
             /// Reads the tile of `shape` at `offsets`; what lies outside the view reads 0.
             #[track_caller]
-            pub fn load(&self, offsets: [impl Operand<i32>; R], shape: [usize; R]) -> Tile<T> {
+            pub fn load(&self, offsets: [impl Operand<i32>; R], shape: impl ViewShape<R>) -> Tile<T> {
                 let offsets = tiles(offsets);
-                self.parts.load(offsets, shape, None)
+                self.parts.load(offsets, shape.extents(), None)
             }
 
             /// Reads the tile of `shape` at `offsets`; what lies outside the view reads `pad`.
@@ -190,12 +208,12 @@ macro_rules! readable {
             pub fn load_or(
                 &self,
                 offsets: [impl Operand<i32>; R],
-                shape: [usize; R],
+                shape: impl ViewShape<R>,
                 pad: impl Operand<T>,
             ) -> Tile<T> {
                 let offsets = tiles(offsets);
                 let pad = pad.tile();
-                self.parts.load(offsets, shape, Some(pad))
+                self.parts.load(offsets, shape.extents(), Some(pad))
             }
         }
     )* };
@@ -256,7 +274,7 @@ impl<T: Element, const R: usize> In<T, R> {
 impl<T: Element, const R: usize> Out<T, R> {
     /// No kernel does: the view is written.
     #[doc(hidden)]
-    pub fn load(&self, _offsets: [impl Operand<i32>; R], _shape: [usize; R]) -> Tile<T>
+    pub fn load(&self, _offsets: [impl Operand<i32>; R], _shape: impl ViewShape<R>) -> Tile<T>
     where
         Self: Readable,
     {

@@ -247,6 +247,33 @@ fn found_l9_functions_called_range_and_unroll_are_called() {
     });
 }
 
+/// Literals that no `i32` holds, beside scalars and tiles of wide types.
+#[kernel]
+fn wide_literals(y: Out<u64, 1>, z: Out<i64, 1>, big: u64, wide: i64) {
+    let low = big & 0xffffffff;
+    let top = 0xff00000000000000 & big;
+    y.store([0], expand_dims(low, 0));
+    y.store([1], expand_dims(top | 0x8000_0000, 0));
+    let tile = full::<u64>([1], 3) + 5_000_000_000i64;
+    y.store([2], tile);
+    z.store([0], expand_dims(wide + -3_000_000_000, 0));
+    z.store([1], expand_dims(wide - (4294967296), 0));
+    if wide < 4_000_000_000 {
+        z.store([2], expand_dims(wide * 2147483648, 0));
+    }
+}
+
+#[test]
+fn found_l9_literals_take_the_type_of_the_other_side() {
+    on_every_device(|dev| {
+        let (y, z) = (dev.zeros::<u64>(3).unwrap(), dev.zeros::<i64>(3).unwrap());
+        let big = 0xfedc_ba98_7654_3210;
+        wide_literals(y.view([3]).unwrap(), z.view([3]).unwrap(), big, 7).grid([1]).launch().unwrap();
+        assert_eq!(y.to_vec().unwrap(), [0x7654_3210, 0xfe00_0000_8000_0000, 5_000_000_003]);
+        assert_eq!(z.to_vec().unwrap(), [7 - 3_000_000_000, 7 - 4_294_967_296, 7 << 31]);
+    });
+}
+
 // ---- comptime values ------------------------------------------------------------------------------------------------
 
 /// Prints alike whatever it holds.
