@@ -98,6 +98,26 @@ fn found_l3() {
 }
 
 #[kernel]
+fn extremes<T: Float>(x: In<T, 1>, y: In<T, 1>, out: Out<T, 1>) {
+    let (x, y) = (x.load([0], [4]), y.load([0], [4]));
+    out.store([0], fmin(x, y));
+    out.store([4], fmax(x, y));
+}
+
+/// -0 is less than +0, also for `fmin` and `fmax`, whichever comes first.
+#[test]
+fn found_zeros_of_extremes() {
+    on_every_device(|dev| {
+        let x = dev.buffer_from(&[0.0f32, -0.0, f32::NAN, -0.0]).unwrap();
+        let y = dev.buffer_from(&[-0.0f32, 0.0, -0.0, f32::NAN]).unwrap();
+        let out = dev.zeros::<f32>(8).unwrap();
+        extremes(x.view([4]).unwrap(), y.view([4]).unwrap(), out.view([8]).unwrap()).grid([1]).launch().unwrap();
+        let got: Vec<String> = out.to_vec().unwrap().iter().map(|v| format!("{v:?}")).collect();
+        assert_eq!(got, ["-0.0", "-0.0", "-0.0", "-0.0", "0.0", "0.0", "-0.0", "-0.0"]);
+    });
+}
+
+#[kernel]
 fn multiply_add<T: Float>(a: In<T, 1>, b: In<T, 1>, c: In<T, 1>, y: Out<T, 1>) {
     y.store([0], fma(a.load([0], [64]), b.load([0], [64]), c.load([0], [64])));
 }
@@ -126,6 +146,8 @@ fn found_l4() {
     (a[0], b[0], c[0]) = (f64::NAN, 1.0, 1.0);
     (a[1], b[1], c[1]) = (f64::INFINITY, 0.0, 1.0);
     (a[2], b[2], c[2]) = (-0.0, 1.0, -0.0);
+    // The product of finite numbers is finite, however large.
+    (a[3], b[3], c[3]) = (f64::MAX, -2.0, f64::INFINITY);
     on_every_device(|dev| {
         let [x, y, z] = [&a, &b, &c].map(|v| dev.buffer_from(v).unwrap());
         let out = dev.zeros::<f64>(64).unwrap();

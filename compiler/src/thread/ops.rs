@@ -127,9 +127,9 @@ pub enum FBin {
     Mul,
     /// Quotient.
     Div,
-    /// Minimum ignoring NaN (IEEE 754 minNum).
+    /// Minimum ignoring NaN (IEEE 754-2019 minimumNumber); -0 below +0.
     Min,
-    /// Maximum ignoring NaN.
+    /// Maximum ignoring NaN; +0 above -0.
     Max,
     /// Minimum, NaN if either is NaN; -0 below +0.
     MinNan,

@@ -119,9 +119,9 @@ names! {
         Min = "min",
         /// Maximum; NaN if either operand is NaN; +0 above -0. Also of integers.
         Max = "max",
-        /// Minimum of floats, ignoring NaN: the other operand if one is NaN.
+        /// Minimum of floats, ignoring NaN: the other operand if one is NaN; -0 below +0.
         FMin = "fmin",
-        /// Maximum of floats, ignoring NaN.
+        /// Maximum of floats, ignoring NaN; +0 above -0.
         FMax = "fmax",
     }
 }
@@ -269,7 +269,7 @@ pub enum Op {
     Compare(Cmp),
     /// `(condition: bool, x: T, y: T) -> T`: x where the condition holds, else y. Same shapes.
     Select,
-    /// `(x: T, y: T, z: T) -> T`: `x * y + z` of floats, rounded once.
+    /// `(x: T, y: T, z: T) -> T`: `x * y + z` of floats, rounded once (of `f16` and `bf16`: to `f32`, and then to the type).
     Fma,
     /// `(x: T) -> U`: Rust's `as` (see the module). Not for addresses.
     Cast,

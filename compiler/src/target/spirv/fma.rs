@@ -25,12 +25,17 @@ impl Emitter<'_> {
         self.typed(Op::FConvert, Ty::F32, &[odd])
     }
 
-    /// `a * b + c` of `F64`: the exact product as two numbers, and a sum of three of which the last but one addition is rounded to
-    /// odd. Right while no part overflows or loses bits to subnormals; where the operands are that large or small, or
-    /// special, it is a product and a sum, rounded twice.
+    /// `a * b + c` of `F64`: the exact product as two numbers, and a sum of three of which the last but one addition
+    /// is rounded to odd. Right while no part overflows or loses bits to subnormals; where the operands are that
+    /// large or small, or special, it is a product and a sum, rounded twice. The sum of a product of finite numbers,
+    /// which may overflow, and an infinite c is c.
     pub(super) fn fma_of_f64(&mut self, a: Word, b: Word, c: Word) -> Word {
         let product = self.fbin(FBin::Mul, Ty::F64, a, b);
         let twice = self.fbin(FBin::Add, Ty::F64, product, c);
+        let finite = [a, b, c].map(|x| self.below(x, 1024));
+        let only_c = self.typed(Op::LogicalNot, Ty::Pred, &[finite[2]]);
+        let only_c = finite[..2].iter().fold(only_c, |all, &f| self.typed(Op::LogicalAnd, Ty::Pred, &[all, f]));
+        let twice = self.typed(Op::Select, Ty::F64, &[only_c, c, twice]);
         // Dekker's product: each factor in two halves of 26 bits.
         let ((a1, a2), (b1, b2)) = (self.halves(a), self.halves(b));
         let mut rest = self.fbin(FBin::Mul, Ty::F64, a1, b1);

@@ -163,9 +163,10 @@ impl Emitter<'_> {
             FBin::Div => Op::FDiv,
             FBin::Min | FBin::Max => {
                 let inst = if op == FBin::Min { Glsl::NMin } else { Glsl::NMax };
-                let ty = self.module.ty(ty);
-                let r = self.module.glsl(inst, ty, &[a, b]);
-                return self.module.no_contraction(r);
+                let word = self.module.ty(ty);
+                let r = self.module.glsl(inst, word, &[a, b]);
+                let r = self.module.no_contraction(r);
+                return self.ordered_zeros(op == FBin::Min, ty, (a, b), r);
             }
             FBin::MinNan | FBin::MaxNan => return self.min_max_nan(op == FBin::MinNan, ty, a, b),
         };
@@ -177,6 +178,16 @@ impl Emitter<'_> {
     pub(super) fn bits(&mut self, ty: Ty, x: Word) -> (Ty, Word) {
         let int = if ty == Ty::F32 { Ty::I32 } else { Ty::I64 };
         (int, self.typed(Op::Bitcast, int, &[x]))
+    }
+
+    /// `extreme` of a and b, but of two zeros, which SPIR-V leaves open, -0 as the lesser. Equal numbers differ at
+    /// most in the sign of a zero: the `or` of their bits is then the negative one, the `and` the positive one.
+    fn ordered_zeros(&mut self, min: bool, ty: Ty, (a, b): (Word, Word), extreme: Word) -> Word {
+        let ((int, x), (_, y)) = (self.bits(ty, a), self.bits(ty, b));
+        let combined = self.typed(if min { Op::BitwiseOr } else { Op::BitwiseAnd }, int, &[x, y]);
+        let combined = self.typed(Op::Bitcast, ty, &[combined]);
+        let equal = self.fcmp(Cmp::Eq, a, b);
+        self.typed(Op::Select, ty, &[equal, combined, extreme])
     }
 
     /// Minimum or maximum that propagates NaN and orders zeros. `a` is taken if it is NaN, if it is beyond `b`, or if both
