@@ -10,7 +10,6 @@ pub mod builder;
 mod carried;
 pub mod function;
 pub mod generate;
-mod lex;
 pub mod ops;
 pub mod parse;
 pub mod print;

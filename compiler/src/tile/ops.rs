@@ -9,40 +9,7 @@
 //! - casts are Rust's `as`: float to integer truncates, saturates, and takes NaN to 0; to `bool` is `!= 0`.
 
 use crate::dtype::{DType, odd_f32};
-use std::fmt;
-use std::str::FromStr;
-
-/// Declares an enum of op names with `name`, `ALL`, `Display` and `FromStr`.
-macro_rules! names {
-    ($(#[$doc:meta])* $enum:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub enum $enum { $($(#[$vdoc])* $variant),* }
-
-        impl $enum {
-            /// Every variant, in order.
-            pub const ALL: &'static [$enum] = &[$($enum::$variant),*];
-
-            /// The name in IR text.
-            pub const fn name(self) -> &'static str {
-                match self { $($enum::$variant => $name),* }
-            }
-        }
-
-        impl fmt::Display for $enum {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $enum {
-            type Err = ();
-            fn from_str(s: &str) -> Result<Self, ()> {
-                $enum::ALL.iter().copied().find(|v| v.name() == s).ok_or(())
-            }
-        }
-    };
-}
+use crate::names::names;
 
 names! {
     /// Elementwise functions of one operand; the result has the operand's type.
