@@ -14,6 +14,7 @@ pub mod ops;
 pub mod parse;
 pub mod print;
 pub mod rules;
+pub mod table;
 pub mod types;
 pub mod verify;
 

@@ -6,7 +6,8 @@
 //! line in the text, in the file `<ir>`.
 
 use super::function::{Function, OpId, Param, ParamHint, ParamKind, Region, RegionData, Value};
-use super::ops::{BinaryOp, Cmp, Constant, DotPrecision, Op, ReduceOp, UnaryOp};
+use super::ops::{Constant, DotPrecision, Op};
+pub use super::table::every_op;
 use super::types::{Elem, Shape, TileType};
 use super::verify::MAX_NESTING;
 use crate::dtype::DType;
@@ -36,44 +37,9 @@ impl FromStr for Function {
     }
 }
 
-/// One op of every kind, with attributes of no matter: what a mnemonic may mean.
-pub fn every_op() -> Vec<Op> {
-    let mut ops = vec![
-        Op::ProgramId { axis: 0 },
-        Op::NumPrograms { axis: 0 },
-        Op::Const(Constant(0)),
-        Op::Arange { start: 0 },
-        Op::Select,
-        Op::Fma,
-        Op::Cast,
-        Op::Bitcast,
-        Op::Broadcast,
-        Op::Reshape,
-        Op::Permute(Vec::new()),
-        Op::PtrAdd,
-        Op::Load,
-        Op::Store,
-        Op::ViewLoad { rank: 1 },
-        Op::ViewStore { rank: 1 },
-        Op::ArgReduce { max: true, axis: 0 },
-        Op::ArgReduce { max: false, axis: 0 },
-        Op::Dot { precision: DotPrecision::Ieee },
-        Op::For,
-        Op::While,
-        Op::If,
-        Op::Yield,
-        Op::Condition,
-    ];
-    ops.extend(UnaryOp::ALL.iter().map(|&op| Op::Unary(op)));
-    ops.extend(BinaryOp::ALL.iter().map(|&op| Op::Binary(op)));
-    ops.extend(Cmp::ALL.iter().map(|&op| Op::Compare(op)));
-    ops.extend(ReduceOp::ALL.iter().map(|&op| Op::Reduce { op, axis: 0 }));
-    ops
-}
-
 fn op_named(mnemonic: &str) -> Option<Op> {
-    static OPS: LazyLock<HashMap<String, Op>> =
-        LazyLock::new(|| every_op().into_iter().map(|op| (op.mnemonic(), op)).collect());
+    static OPS: LazyLock<HashMap<&'static str, Op>> =
+        LazyLock::new(|| every_op().into_iter().map(|op| (op.info().name, op)).collect());
     OPS.get(mnemonic).cloned()
 }
 
