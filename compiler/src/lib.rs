@@ -23,11 +23,13 @@ pub mod error;
 pub mod interp;
 pub mod layout;
 pub mod lower;
+mod names;
 pub mod passes;
 pub mod pipeline;
 pub mod schedule;
 pub mod sim;
 pub mod target;
+mod text;
 pub mod thread;
 pub mod tile;
 

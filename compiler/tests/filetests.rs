@@ -1,13 +1,15 @@
-//! Runs the cases under `tests/filetests`, one `.tile` file each.
+//! Runs the cases under `tests/filetests`: each `.tile` file is a kernel of Tile IR, each `.thread` file a function of
+//! Thread IR.
 //!
 //! A file is the text of one kernel, begun by one or more lines `; test COMMAND ARGUMENTS`; the commands are in
-//! [`COMMANDS`]. What a command gives is compared with the comment lines after a line `; expected:`, at the end of the
-//! file, one such block for each command that gives text. `TILEWRIGHT_BLESS=1` rewrites these blocks and the
-//! `; error:` remarks; read the difference before you commit it. `TILEWRIGHT_FILETESTS=word` runs only the
-//! files with `word` in their path.
+//! [`COMMANDS`] and [`run_thread::COMMANDS`]. What a command gives is compared with the comment lines after a line
+//! `; expected:`, at the end of the file, one such block for each command that gives text. `TILEWRIGHT_BLESS=1` rewrites
+//! these blocks and the `; error:` remarks; read the difference before you commit it. `TILEWRIGHT_FILETESTS=word` runs
+//! only the files with `word` in their path.
 
 mod common;
 mod run_kernel;
+mod run_thread;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -150,7 +152,7 @@ fn filetests() {
             continue;
         }
         let text = std::fs::read_to_string(path).expect("a filetest can be read");
-        let outcome = run(&text).and_then(|blessed| {
+        let outcome = run_with(commands(path).unwrap_or(COMMANDS), &text).and_then(|blessed| {
             if blessed == text {
                 Ok(())
             } else if bless {
@@ -167,19 +169,32 @@ fn filetests() {
     assert!(failures.is_empty(), "{failed} filetests failed (TILEWRIGHT_BLESS=1 accepts the new output){failures}");
 }
 
+/// The commands of a file, by the ending of its name.
+fn commands(path: &Path) -> Option<&'static [(&'static str, Command)]> {
+    match path.extension()?.to_str()? {
+        "tile" => Some(COMMANDS),
+        "thread" => Some(run_thread::COMMANDS),
+        _ => None,
+    }
+}
+
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("the folder of filetests can be read") {
         let path = entry.expect("an entry of the folder can be read").path();
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|e| e == "tile") {
+        } else if commands(&path).is_some() {
             files.push(path);
         }
     }
 }
 
-/// Runs the commands of a file; gives the file as it should be.
+/// Runs the commands of a `.tile` file; gives the file as it should be.
 fn run(text: &str) -> Result<String, String> {
+    run_with(COMMANDS, text)
+}
+
+fn run_with(commands_by_name: &[(&str, Command)], text: &str) -> Result<String, String> {
     let body = text.find(&format!("\n{EXPECTED}")).map_or(text, |at| &text[..=at]);
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
     let mut blocks = String::new();
@@ -190,7 +205,7 @@ fn run(text: &str) -> Result<String, String> {
         };
         commands += 1;
         let (name, arguments) = command.trim().split_once(' ').unwrap_or((command.trim(), ""));
-        let run = COMMANDS.iter().find(|(n, _)| *n == name).map(|(_, run)| run);
+        let run = commands_by_name.iter().find(|(n, _)| *n == name).map(|(_, run)| run);
         let run = run.ok_or_else(|| format!("there is no command `{name}`"))?;
         match run(&Case { text: body.trim_end(), arguments })? {
             Outcome::Pass => {}
@@ -321,4 +336,19 @@ fn every_op_has_a_case() {
     let words: std::collections::HashSet<&str> = text.split_whitespace().collect();
     let missing: Vec<_> = every_op().iter().map(|op| op.mnemonic()).filter(|m| !words.contains(&m[..])).collect();
     assert!(missing.is_empty(), "no case in tests/filetests/parse for {missing:?}");
+}
+
+#[test]
+fn every_thread_op_has_a_case() {
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/thread/parse"), &mut files);
+    let text: String = files.iter().map(|f| std::fs::read_to_string(f).expect("a filetest can be read")).collect();
+    let words: std::collections::HashSet<&str> = text.split_whitespace().collect();
+    // A name may have attributes after it.
+    let is =
+        |word: &str, name: &str| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let ops = tilewright_compiler::thread::table::every_op();
+    let missing: Vec<_> =
+        ops.iter().map(|op| op.info().name).filter(|name| !words.iter().any(|word| is(word, name))).collect();
+    assert!(missing.is_empty(), "no case in tests/filetests/thread/parse for {missing:?}");
 }

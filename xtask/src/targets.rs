@@ -2,6 +2,9 @@
 
 use crate::mutate::Rng;
 use sha2::{Digest, Sha256};
+use tilewright_compiler::pipeline;
+use tilewright_compiler::target::Caps;
+use tilewright_compiler::thread;
 use tilewright_compiler::tile::generate::{Config, random_function};
 use tilewright_compiler::tile::{Function, parse, verify};
 use tilewright_graph_lowering::graph::json;
@@ -27,6 +30,7 @@ pub struct Target {
 /// All of them.
 pub const TARGETS: &[Target] = &[
     Target { name: "tile-text", corpus: tile_corpus, words: TILE_WORDS, repair: None, run: tile_text },
+    Target { name: "thread-text", corpus: thread_corpus, words: THREAD_WORDS, repair: None, run: thread_text },
     Target { name: "graph-json", corpus: graph_corpus, words: GRAPH_WORDS, repair: None, run: graph_json },
     Target { name: "graph-load", corpus: graph_corpus, words: GRAPH_WORDS, repair: None, run: graph_load },
     Target { name: "records", corpus: record_corpus, words: RECORD_WORDS, repair: None, run: record },
@@ -114,6 +118,104 @@ fn tile_text(input: &[u8]) -> Result<(), String> {
         return Err(format!("printed twice it is another text:\n{printed}\n{again}"));
     }
     Ok(())
+}
+
+// ---- Thread IR text ----------------------------------------------------------------------------------------------------
+
+const THREAD_WORDS: &[&str] = &[
+    "kernel",
+    "threads",
+    "warp",
+    "bytes",
+    "align",
+    "elem",
+    "offset",
+    "shared0",
+    "shared1",
+    "pred",
+    "i32",
+    "i64",
+    "f32",
+    "f64",
+    "ptr",
+    "if",
+    "else",
+    "loop",
+    "body",
+    "yield",
+    "condition",
+    "const",
+    "param",
+    "nan",
+    "inf",
+    "true",
+    "0x",
+    "#0",
+    "?",
+    "extra",
+    "global_load.32x4",
+    "global_store.16",
+    "shared_load.8x2",
+    "shared_store.64",
+    "cp_async.16",
+    "ldmatrix.x4.trans",
+    "mma.f16",
+    "wgmma.bf16.n8",
+    "wgmma_wait",
+    "swizzle",
+    "block",
+    "mn",
+    "shuffle.xor",
+    "barrier",
+    "program_id",
+    "select",
+    "bitcast",
+    "sext64",
+];
+
+fn thread_corpus() -> Vec<Vec<u8>> {
+    const FILES: &[&str] = &[
+        include_str!("../../compiler/tests/filetests/thread/parse/arithmetic.thread"),
+        include_str!("../../compiler/tests/filetests/thread/parse/constants.thread"),
+        include_str!("../../compiler/tests/filetests/thread/parse/memory.thread"),
+        include_str!("../../compiler/tests/filetests/thread/parse/places-and-flow.thread"),
+        include_str!("../../compiler/tests/filetests/thread/parse/wgmma.thread"),
+        include_str!("../../compiler/tests/filetests/thread/parse/what-the-verifier-refuses.thread"),
+        include_str!("../../compiler/tests/filetests/thread/emit/copies-and-mma-ptx.thread"),
+        include_str!("../../compiler/tests/filetests/thread/order/stores-before-loads.thread"),
+    ];
+    let mut all: Vec<Vec<u8>> = FILES.iter().map(|f| f.as_bytes().to_vec()).collect();
+    let config = Config { ops: 6, ..Config::default() };
+    let lowered = (0..24).filter_map(|seed| {
+        let caps = if seed % 2 == 0 { Caps::ptx(90) } else { Caps::spirv("", 8, 1024, 48 << 10) };
+        let options = pipeline::Options { num_warps: 1, num_stages: 1 };
+        let (_, _, thread) = pipeline::to_thread(&random_function(seed, &config), &caps, &options).ok()?;
+        let text = thread.to_string();
+        // Changes of a long text are far from each other and seldom meet.
+        (text.len() < 20_000).then(|| text.into_bytes())
+    });
+    all.extend(lowered);
+    all
+}
+
+fn thread_text(input: &[u8]) -> Result<(), String> {
+    let Ok(text) = std::str::from_utf8(input) else { return Ok(()) };
+    let Ok(mut func) = thread::parse(text) else { return Ok(()) };
+    let printed = func.to_string();
+    let again = thread::parse(&printed).map_err(|e| format!("what was printed cannot be read: {e}\n{printed}"))?;
+    if again != func {
+        return Err(format!("read again it is another function:\n{printed}\n{again}"));
+    }
+    if thread::verify(&func).is_err() {
+        return Ok(());
+    }
+    if func.renumbered() != func {
+        return Err(format!("what is read is not numbered in order:\n{func}"));
+    }
+    let classes: Vec<u32> = (1..=func.params.len() as u32).collect();
+    thread::order::fit_registers(&mut func, &classes, 24, 16);
+    thread::dce::remove_unused(&mut func);
+    thread::verify(&func).map_err(|e| format!("in another order and without what is unused: {e}\n{func}"))
 }
 
 // ---- graphs ------------------------------------------------------------------------------------------------------------

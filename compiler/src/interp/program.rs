@@ -176,12 +176,7 @@ fn check_structure(func: &Function) -> Result<()> {
             if op.op.is_terminator() != (i + 1 == ops.len()) {
                 return Err(invalid(func, op.loc, format!("`{}` in {region} is misplaced", op.op.mnemonic())));
             }
-            let regions = match op.op {
-                Op::For => 1,
-                Op::While | Op::If => 2,
-                _ => 0,
-            };
-            if op.regions.len() != regions {
+            if op.regions.len() != op.op.info().regions {
                 return Err(invalid(func, op.loc, format!("`{}` has {} regions", op.op.mnemonic(), op.regions.len())));
             }
             todo.extend(op.regions.iter().map(|&r| (r, depth + 1)));

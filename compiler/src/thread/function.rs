@@ -2,6 +2,7 @@
 
 use super::ops::{Op, Ty};
 use crate::entity::Arena;
+use std::collections::HashMap;
 
 crate::entity! {
     /// A register: defined once.
@@ -36,6 +37,20 @@ pub enum AbiTy {
 }
 
 impl AbiTy {
+    /// Every one.
+    pub const ALL: [AbiTy; 5] = [AbiTy::I32, AbiTy::I64, AbiTy::F32, AbiTy::F64, AbiTy::Ptr];
+
+    /// The name in IR text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AbiTy::I32 => "i32",
+            AbiTy::I64 => "i64",
+            AbiTy::F32 => "f32",
+            AbiTy::F64 => "f64",
+            AbiTy::Ptr => "ptr",
+        }
+    }
+
     /// The register type.
     pub const fn ty(self) -> Ty {
         match self {
@@ -152,5 +167,60 @@ impl Function {
                 self.walk(inner, f);
             }
         }
+    }
+
+    /// The same function with everything numbered in the order of its text, and nothing that stands in no block: what
+    /// [`super::parse`] makes of the text. For functions that obey [`super::verify`].
+    #[must_use]
+    pub fn renumbered(&self) -> Function {
+        let mut new = Function {
+            name: self.name.clone(),
+            params: self.params.clone(),
+            threads: self.threads,
+            warp_width: self.warp_width,
+            shared: self.shared.clone(),
+            values: Arena::new(),
+            insts: Arena::new(),
+            blocks: Arena::new(),
+            body: self.body,
+        };
+        let mut values = HashMap::new();
+        self.number(self.body, &mut new, &mut values);
+        new.body = self.renumber(self.body, &mut new, &mut values);
+        new
+    }
+
+    /// Numbers what is defined in a block and in those inside it.
+    fn number(&self, block: Block, new: &mut Function, values: &mut HashMap<Value, Value>) {
+        for &v in &self.blocks[block].params {
+            values.entry(v).or_insert_with(|| new.values.push(self.values[v]));
+        }
+        for &inst in &self.blocks[block].insts {
+            for &v in &self.insts[inst].results {
+                values.entry(v).or_insert_with(|| new.values.push(self.values[v]));
+            }
+            for &inner in &self.insts[inst].blocks {
+                self.number(inner, new, values);
+            }
+        }
+    }
+
+    fn renumber(&self, block: Block, new: &mut Function, values: &mut HashMap<Value, Value>) -> Block {
+        let named = |of: &[Value], new: &mut Function, values: &mut HashMap<Value, Value>| -> Vec<Value> {
+            of.iter().map(|&v| *values.entry(v).or_insert_with(|| new.values.push(self.values[v]))).collect()
+        };
+        let params = named(&self.blocks[block].params, new, values);
+        let to = new.blocks.push(BlockData { params, insts: Vec::new() });
+        for &inst in &self.blocks[block].insts {
+            let data = &self.insts[inst];
+            let (operands, results) = (named(&data.operands, new, values), named(&data.results, new, values));
+            let id = new.insts.push(InstData { op: data.op.clone(), operands, results, blocks: Vec::new() });
+            new.blocks[to].insts.push(id);
+            for &inner in &data.blocks {
+                let inner = self.renumber(inner, new, values);
+                new.insts[id].blocks.push(inner);
+            }
+        }
+        to
     }
 }

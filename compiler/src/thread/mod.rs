@@ -18,7 +18,10 @@ pub mod function;
 pub(crate) mod machine;
 pub mod ops;
 pub mod order;
+pub mod parse;
 pub mod print;
+mod syntax;
+pub mod table;
 pub mod verify;
 mod widened;
 
@@ -27,4 +30,5 @@ pub use function::{
     AbiParam, AbiTy, Block, BlockData, Function, InstData, InstId, Shared, SharedBuf, Value, ValueData,
 };
 pub use ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
+pub use parse::parse;
 pub use verify::verify;

@@ -3,6 +3,7 @@
 //! Operand and result types are written `(a, b) -> c`; `I` is `I32` or `I64`, `F` is `F32` or `F64`, `B` is any type.
 
 use super::function::Shared;
+use crate::names::names;
 use std::fmt;
 
 /// The type of a register.
@@ -21,6 +22,9 @@ pub enum Ty {
 }
 
 impl Ty {
+    /// Every one.
+    pub const ALL: [Ty; 5] = [Ty::Pred, Ty::I32, Ty::I64, Ty::F32, Ty::F64];
+
     /// The name in IR text.
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,108 +77,117 @@ pub enum Special {
     NumPrograms(u8),
 }
 
-/// Integer functions of two operands: `(I, I) -> I` of one type.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum IBin {
-    /// Wrapping sum.
-    Add,
-    /// Wrapping difference.
-    Sub,
-    /// Wrapping product.
-    Mul,
-    /// Upper half of the signed product.
-    MulHiS,
-    /// Upper half of the unsigned product.
-    MulHiU,
-    /// Signed quotient, truncating. The lowering never lets the divisor be 0, nor MIN be divided by -1.
-    DivS,
-    /// Unsigned quotient. The divisor is never 0.
-    DivU,
-    /// Signed remainder, as for `DivS`.
-    RemS,
-    /// Unsigned remainder, as for `DivU`.
-    RemU,
-    /// Signed minimum.
-    MinS,
-    /// Unsigned minimum.
-    MinU,
-    /// Signed maximum.
-    MaxS,
-    /// Unsigned maximum.
-    MaxU,
-    /// And; also `(Pred, Pred) -> Pred`.
-    And,
-    /// Or; also of `Pred`.
-    Or,
-    /// Exclusive or; also of `Pred` (where it is "differ").
-    Xor,
-    /// Left shift. The amount, of the same type, is below the width.
-    Shl,
-    /// Arithmetic right shift, amount as for `Shl`.
-    ShrS,
-    /// Logical right shift, amount as for `Shl`.
-    ShrU,
+names! {
+    /// Integer functions of two operands: `(I, I) -> I` of one type.
+    IBin {
+        /// Wrapping sum.
+        Add = "add",
+        /// Wrapping difference.
+        Sub = "sub",
+        /// Wrapping product.
+        Mul = "mul",
+        /// Upper half of the signed product.
+        MulHiS = "mul_hi_s",
+        /// Upper half of the unsigned product.
+        MulHiU = "mul_hi_u",
+        /// Signed quotient, truncating. The lowering never lets the divisor be 0, nor MIN be divided by -1.
+        DivS = "div_s",
+        /// Unsigned quotient. The divisor is never 0.
+        DivU = "div_u",
+        /// Signed remainder, as for `DivS`.
+        RemS = "rem_s",
+        /// Unsigned remainder, as for `DivU`.
+        RemU = "rem_u",
+        /// Signed minimum.
+        MinS = "min_s",
+        /// Unsigned minimum.
+        MinU = "min_u",
+        /// Signed maximum.
+        MaxS = "max_s",
+        /// Unsigned maximum.
+        MaxU = "max_u",
+        /// And; also `(Pred, Pred) -> Pred`.
+        And = "and",
+        /// Or; also of `Pred`.
+        Or = "or",
+        /// Exclusive or; also of `Pred` (where it is "differ").
+        Xor = "xor",
+        /// Left shift. The amount, of the same type, is below the width.
+        Shl = "shl",
+        /// Arithmetic right shift, amount as for `Shl`.
+        ShrS = "shr_s",
+        /// Logical right shift, amount as for `Shl`.
+        ShrU = "shr_u",
+    }
 }
 
-/// Float functions of two operands: `(F, F) -> F`, rounded to nearest even where inexact. Never contracted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum FBin {
-    /// Sum.
-    Add,
-    /// Difference.
-    Sub,
-    /// Product.
-    Mul,
-    /// Quotient.
-    Div,
-    /// Minimum ignoring NaN (IEEE 754-2019 minimumNumber); -0 below +0.
-    Min,
-    /// Maximum ignoring NaN; +0 above -0.
-    Max,
-    /// Minimum, NaN if either is NaN; -0 below +0.
-    MinNan,
-    /// Maximum, NaN if either is NaN; +0 above -0.
-    MaxNan,
+names! {
+    /// Float functions of two operands: `(F, F) -> F`, rounded to nearest even where inexact. Never contracted.
+    FBin {
+        /// Sum.
+        Add = "fadd",
+        /// Difference.
+        Sub = "fsub",
+        /// Product.
+        Mul = "fmul",
+        /// Quotient.
+        Div = "fdiv",
+        /// Minimum ignoring NaN (IEEE 754-2019 minimumNumber); -0 below +0.
+        Min = "fmin",
+        /// Maximum ignoring NaN; +0 above -0.
+        Max = "fmax",
+        /// Minimum, NaN if either is NaN; -0 below +0.
+        MinNan = "fmin_nan",
+        /// Maximum, NaN if either is NaN; +0 above -0.
+        MaxNan = "fmax_nan",
+    }
 }
 
-/// Float functions of one operand: `(F) -> F`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum FUn {
-    /// Sign flipped, also of NaN and zero.
-    Neg,
-    /// Sign cleared.
-    Abs,
-    /// Square root, correctly rounded where the target can.
-    Sqrt,
-    /// Toward minus infinity.
-    Floor,
-    /// Toward plus infinity.
-    Ceil,
-    /// Toward zero.
-    Trunc,
-    /// To nearest, ties to even.
-    RoundEven,
-    /// `F32` only, if [`crate::target::Caps::approx`]: 2 to the x within 2 ulp. In this and the next three, operands
-    /// and results below 2^-126 may count as 0.
-    Exp2Approx,
-    /// As `Exp2Approx`: logarithm to base 2; absolute error 2^-22 near 1.
-    Log2Approx,
-    /// As `Exp2Approx`: reciprocal within 1 ulp.
-    RcpApprox,
-    /// As `Exp2Approx`: reciprocal square root within 2^-22.9 relative.
-    RsqrtApprox,
+names! {
+    /// Float functions of one operand: `(F) -> F`.
+    FUn {
+        /// Sign flipped, also of NaN and zero.
+        Neg = "fneg",
+        /// Sign cleared.
+        Abs = "fabs",
+        /// Square root, correctly rounded where the target can.
+        Sqrt = "fsqrt",
+        /// Toward minus infinity.
+        Floor = "ffloor",
+        /// Toward plus infinity.
+        Ceil = "fceil",
+        /// Toward zero.
+        Trunc = "ftrunc",
+        /// To nearest, ties to even.
+        RoundEven = "fround_even",
+        /// `F32` only, if [`crate::target::Caps::approx`]: 2 to the x within 2 ulp. In this and the next three, operands
+        /// and results below 2^-126 may count as 0.
+        Exp2Approx = "exp2_approx",
+        /// As `Exp2Approx`: logarithm to base 2; absolute error 2^-22 near 1.
+        Log2Approx = "log2_approx",
+        /// As `Exp2Approx`: reciprocal within 1 ulp.
+        RcpApprox = "rcp_approx",
+        /// As `Exp2Approx`: reciprocal square root within 2^-22.9 relative.
+        RsqrtApprox = "rsqrt_approx",
+    }
 }
 
-/// Comparisons. Of floats: false for NaN, but `Ne` true.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Cmp {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
+names! {
+    /// Comparisons. Of floats: false for NaN, but `Ne` true.
+    Cmp {
+        /// Equal.
+        Eq = "eq",
+        /// Not equal.
+        Ne = "ne",
+        /// Less.
+        Lt = "lt",
+        /// Less or equal.
+        Le = "le",
+        /// Greater.
+        Gt = "gt",
+        /// Greater or equal.
+        Ge = "ge",
+    }
 }
 
 impl Cmp {
@@ -190,60 +203,62 @@ impl Cmp {
     }
 }
 
-/// Conversions of one register to another.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Conv {
-    /// `I32 -> I64`, keeping the sign.
-    SExt64,
-    /// `I32 -> I64`, zeros above.
-    ZExt64,
-    /// `I64 -> I32`, the low half.
-    Trunc32,
-    /// `I32 -> I32`: bit 7 repeated above.
-    SExt8,
-    /// `I32 -> I32`: bit 15 repeated above.
-    SExt16,
-    /// `I -> F`: a signed integer, rounded to nearest even. The result type says which F.
-    SToF,
-    /// `I -> F`: an unsigned integer.
-    UToF,
-    /// `F -> I`: toward zero, saturating to the signed range of the result type, NaN to 0.
-    FToS,
-    /// `F -> I`: likewise to the unsigned range.
-    FToU,
-    /// `F32 -> F64`, exact.
-    F32ToF64,
-    /// `F64 -> F32`, to nearest even.
-    F64ToF32,
-    /// `I32 -> F32`: the `f16` in the low half. If [`crate::target::Caps::f16_convert`]; so are the next four.
-    F16LoToF32,
-    /// `I32 -> F32`: the `f16` in the high half.
-    F16HiToF32,
-    /// `F32 -> I32`: to `f16`, nearest even, overflow to infinity; zeros in the high half.
-    F32ToF16,
-    /// `F32 -> I32`: to `bf16`, nearest even; zeros in the high half. If [`crate::target::Caps::bf16_convert`].
-    F32ToBf16,
-    /// `F32 -> I32`: the nearest `tf32`, ties away from zero, as `F32` bits. If [`crate::target::Caps::mma_sync`].
-    F32ToTf32,
-    /// `I32 <-> F32`, `I64 <-> F64`: the same bits as the result type.
-    Bitcast,
-    /// `Pred -> I32`: 0 or 1.
-    PredToI32,
+names! {
+    /// Conversions of one register to another.
+    Conv {
+        /// `I32 -> I64`, keeping the sign.
+        SExt64 = "sext64",
+        /// `I32 -> I64`, zeros above.
+        ZExt64 = "zext64",
+        /// `I64 -> I32`, the low half.
+        Trunc32 = "trunc32",
+        /// `I32 -> I32`: bit 7 repeated above.
+        SExt8 = "sext8",
+        /// `I32 -> I32`: bit 15 repeated above.
+        SExt16 = "sext16",
+        /// `I -> F`: a signed integer, rounded to nearest even. The result type says which F.
+        SToF = "s_to_f",
+        /// `I -> F`: an unsigned integer.
+        UToF = "u_to_f",
+        /// `F -> I`: toward zero, saturating to the signed range of the result type, NaN to 0.
+        FToS = "f_to_s",
+        /// `F -> I`: likewise to the unsigned range.
+        FToU = "f_to_u",
+        /// `F32 -> F64`, exact.
+        F32ToF64 = "f32_to_f64",
+        /// `F64 -> F32`, to nearest even.
+        F64ToF32 = "f64_to_f32",
+        /// `I32 -> F32`: the `f16` in the low half. If [`crate::target::Caps::f16_convert`]; so are the next four.
+        F16LoToF32 = "f16_lo_to_f32",
+        /// `I32 -> F32`: the `f16` in the high half.
+        F16HiToF32 = "f16_hi_to_f32",
+        /// `F32 -> I32`: to `f16`, nearest even, overflow to infinity; zeros in the high half.
+        F32ToF16 = "f32_to_f16",
+        /// `F32 -> I32`: to `bf16`, nearest even; zeros in the high half. If [`crate::target::Caps::bf16_convert`].
+        F32ToBf16 = "f32_to_bf16",
+        /// `F32 -> I32`: the nearest `tf32`, ties away from zero, as `F32` bits. If [`crate::target::Caps::mma_sync`].
+        F32ToTf32 = "f32_to_tf32",
+        /// `I32 <-> F32`, `I64 <-> F64`: the same bits as the result type.
+        Bitcast = "bitcast",
+        /// `Pred -> I32`: 0 or 1.
+        PredToI32 = "pred_to_i32",
+    }
 }
 
-/// The tensor-core instruction `mma.sync.aligned`: shapes and types. Registers per thread: `a`, `b`, `c`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum MmaKind {
-    /// m16n8k16, `f16` into `F32`: 4 `I32`, 2 `I32`, 4 `F32`.
-    F16,
-    /// m16n8k16, `bf16` into `F32`: as `F16`.
-    Bf16,
-    /// m16n8k8, `tf32` into `F32`: as `F16`.
-    Tf32,
-    /// m16n8k32, `i8` into `i32`: 4 `I32`, 2 `I32`, 4 `I32`.
-    S8,
-    /// m16n8k32, `u8` into `i32`.
-    U8,
+names! {
+    /// The tensor-core instruction `mma.sync.aligned`: shapes and types. Registers per thread: `a`, `b`, `c`.
+    MmaKind {
+        /// m16n8k16, `f16` into `F32`: 4 `I32`, 2 `I32`, 4 `F32`.
+        F16 = "f16",
+        /// m16n8k16, `bf16` into `F32`: as `F16`.
+        Bf16 = "bf16",
+        /// m16n8k8, `tf32` into `F32`: as `F16`.
+        Tf32 = "tf32",
+        /// m16n8k32, `i8` into `i32`: 4 `I32`, 2 `I32`, 4 `I32`.
+        S8 = "s8",
+        /// m16n8k32, `u8` into `i32`.
+        U8 = "u8",
+    }
 }
 
 /// A matrix in shared memory as `wgmma` reads it: rows of `swizzle` bytes, whose chunks of 16 bytes are exchanged by the
@@ -415,27 +430,4 @@ pub enum Op {
     Yield,
     /// `(Pred)`: ends the first block of a loop.
     Condition,
-}
-
-impl Op {
-    /// May the op be removed if unused, and shared if repeated with equal operands?
-    pub fn is_pure(&self) -> bool {
-        matches!(
-            self,
-            Op::Const(_)
-                | Op::Param(_)
-                | Op::Special(_)
-                | Op::IBin(_)
-                | Op::FBin(_)
-                | Op::FUn(_)
-                | Op::Fma
-                | Op::ICmpS(_)
-                | Op::ICmpU(_)
-                | Op::FCmp(_)
-                | Op::Not
-                | Op::Select
-                | Op::Conv(_)
-                | Op::Pack16
-        )
-    }
 }

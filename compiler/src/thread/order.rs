@@ -8,6 +8,7 @@
 
 use super::function::{AbiTy, Block, Function, InstId, Value};
 use super::ops::{IBin, Op, Ty};
+use super::table::Effect;
 use crate::entity::Entity;
 use std::collections::{HashMap, HashSet};
 
@@ -87,11 +88,11 @@ impl<'a> Line<'a> {
 /// May the instruction move among its like, if operands come before their users and accesses to the same memory keep
 /// their order?
 fn is_free(op: &Op) -> bool {
-    op.is_pure() || is_store(op) || matches!(op, Op::GlobalLoad(_) | Op::SharedLoad(..))
+    matches!(op.effect(), Effect::None | Effect::Read | Effect::Write)
 }
 
 fn is_store(op: &Op) -> bool {
-    matches!(op, Op::GlobalStore(_) | Op::SharedStore(..))
+    op.effect() == Effect::Write
 }
 
 /// What an integer is made from.

@@ -1,4 +1,4 @@
-//! The text of Thread IR: for people, golden tests and messages. Deterministic; never parsed.
+//! The text of Thread IR: for people, golden tests and messages. Deterministic; [`super::parse`] reads it back.
 //!
 //! ```text
 //! kernel scale(x: ptr, n: i32) threads 64 warp 32 {
@@ -21,17 +21,20 @@
 //!   yield
 //! }
 //! ```
-//! `.32x4` is an access of 4 elements of 32 bits.
+//! `.32x4` is an access of 4 elements of 32 bits. Comments begin with `;`. A name that is no identifier, or looks like a
+//! register's, stands in quotes. An operand that is missing is `?`; those that are too many stand after `extra`.
 
-use super::function::{AbiTy, Block, Function, InstData, InstId, Value};
-use super::ops::{Access, Cmp, Conv, FBin, FUn, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
+use super::function::{AbiTy, Block, Function, InstData, InstId, Shared, Value};
+use super::ops::{Access, Op, Ty};
+use super::syntax::{Number, Text, is_plain, syntax, taken};
+use crate::text::quoted;
 use std::fmt::{self, Write};
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "kernel {}(", self.name)?;
+        write!(f, "kernel {}(", name(&self.name))?;
         for (i, p) in self.params.iter().enumerate() {
-            write!(f, "{}{}: {}", if i > 0 { ", " } else { "" }, p.name, p.ty)?;
+            write!(f, "{}{}: {}", if i > 0 { ", " } else { "" }, name(&p.name), p.ty)?;
         }
         writeln!(f, ") threads {} warp {} {{", self.threads, self.warp_width)?;
         for (shared, b) in self.shared.iter() {
@@ -51,6 +54,11 @@ impl Function {
         let _ = head(&mut s, self, &self.insts[inst]);
         s
     }
+}
+
+/// A name, in quotes if it is not an identifier.
+fn name(name: &str) -> String {
+    if is_plain(name) { name.into() } else { quoted(name) }
 }
 
 fn block(f: &mut dyn Write, func: &Function, b: Block, depth: usize) -> fmt::Result {
@@ -93,18 +101,11 @@ fn typed(f: &mut dyn Write, func: &Function, values: &[Value]) -> fmt::Result {
     Ok(())
 }
 
-/// `r1, r2`.
-fn list(values: &[Value]) -> String {
-    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// `base` or `base + 4` or `base - 4`.
-fn offset(base: &str, by: i32) -> String {
-    match by {
-        0 => base.into(),
-        _ if by > 0 => format!("{base} + {by}"),
-        _ => format!("{base} - {}", by.unsigned_abs()),
+fn list(f: &mut dyn Write, values: &[Value]) -> fmt::Result {
+    for (i, v) in values.iter().enumerate() {
+        write!(f, "{}{v}", if i > 0 { ", " } else { "" })?;
     }
+    Ok(())
 }
 
 /// The results, the op and its operands. Wrong numbers of operands are printed too: the verifier's messages need it.
@@ -113,92 +114,122 @@ fn head(f: &mut dyn Write, func: &Function, inst: &InstData) -> fmt::Result {
         typed(f, func, &inst.results)?;
         f.write_str(" = ")?;
     }
-    let o = &inst.operands;
-    let nth = |i: usize| o.get(i).map_or("?".into(), ToString::to_string);
-    let rest = |i: usize| list(o.get(i..).unwrap_or_default());
-    // What follows `n` stored values: nothing, or a predicate.
-    let guard = |i: usize| o.get(i).map(|p| format!(" if {p}")).unwrap_or_default();
-    match &inst.op {
-        Op::Const(bits) => {
-            f.write_str("const ")?;
-            constant(f, inst.results.first().and_then(|&r| func.values.get(r)).map(|v| v.ty), *bits)
+    f.write_str(inst.op.info().name)?;
+    if inst.op == Op::Loop {
+        let condition = inst.blocks.first().and_then(|&b| func.blocks.get(b));
+        let carried = condition.map_or(&[][..], |b| &b.params);
+        if !(carried.is_empty() && inst.operands.is_empty()) {
+            f.write_str(" ")?;
+            typed(f, func, carried)?;
+            f.write_str(" = ")?;
+            list(f, &inst.operands)?;
         }
-        Op::Param(i) => match func.params.get(*i as usize) {
-            Some(p) => write!(f, "param {}", p.name),
-            None => write!(f, "param #{i}"),
-        },
-        Op::Special(s) => write!(f, "{s}"),
-        Op::GlobalLoad(a) => {
-            write!(f, "global_load.{a} [{}]{}", offset(&nth(0), a.offset), guard(1))?;
-            if o.len() > 2 { write!(f, " else {}", rest(2)) } else { Ok(()) }
-        }
-        Op::GlobalStore(a) => {
-            let (values, pred) = stored(o, a);
-            write!(f, "global_store.{a} [{}] = {}{pred}", offset(&nth(0), a.offset), list(values))
-        }
-        Op::SharedLoad(buf, a) => write!(f, "shared_load.{a} {buf}[{}]", offset(&nth(0), a.offset)),
-        Op::SharedStore(buf, a) => {
-            let (values, pred) = stored(o, a);
-            write!(f, "shared_store.{a} {buf}[{}] = {}{pred}", offset(&nth(0), a.offset), list(values))
-        }
-        Op::CpAsync { buf, bytes, shared_offset, global_offset } => {
-            let (to, from) = (offset(&nth(0), *shared_offset), offset(&nth(1), *global_offset));
-            write!(f, "cp_async.{bytes} {buf}[{to}] = [{from}]{}", guard(2))
-        }
-        Op::CpAsyncCommit => f.write_str("cp_async_commit"),
-        Op::CpAsyncWait(n) => write!(f, "cp_async_wait {n}"),
-        Op::LdMatrix { buf, n, trans, offset: by } => {
-            write!(f, "ldmatrix.x{n}{} {buf}[{}]", if *trans { ".trans" } else { "" }, offset(&nth(0), *by))
-        }
-        Op::Mma(kind) => {
-            let part = |from: usize, to: usize| list(o.get(from.min(o.len())..to.min(o.len())).unwrap_or_default());
-            write!(f, "mma.{kind} ({}), ({}), ({})", part(0, 4), part(4, 6), part(6, o.len()))
-        }
-        Op::Wgmma { kind, n, a, b } => {
-            let matrix = |m: &WgmmaMatrix, byte: &str| {
-                let order = if m.k_inner { "k" } else { "mn" };
-                format!("{}[{}] {order} swizzle {} block {}", m.buf, offset(byte, m.offset), m.swizzle, m.block)
-            };
-            let at = a.operands();
-            let a = match a {
-                WgmmaLeft::Shared(m) => matrix(m, &nth(0)),
-                WgmmaLeft::Registers => list(o.get(..at.min(o.len())).unwrap_or_default()),
-            };
-            write!(f, "wgmma.{kind}.n{n} ({a}), ({}), ({})", matrix(b, &nth(at)), rest(at + 1))
-        }
-        Op::WgmmaWait(n) => {
-            write!(f, "wgmma_wait {n}")?;
-            if o.is_empty() { Ok(()) } else { write!(f, " ({})", list(o)) }
-        }
-        Op::Shuffle(Shuffle::Xor(mask)) => write!(f, "shuffle.xor {}, {mask}", rest(0)),
-        Op::Shuffle(Shuffle::Index) => write!(f, "shuffle.index {}", rest(0)),
-        Op::Loop => {
-            f.write_str("loop")?;
-            if !o.is_empty() {
-                f.write_str(" ")?;
-                let condition = inst.blocks.first().and_then(|&b| func.blocks.get(b));
-                typed(f, func, condition.map_or(&[][..], |b| &b.params))?;
-                write!(f, " = {}", list(o))?;
+        return Ok(());
+    }
+    syntax(&mut inst.op.clone(), &mut Writer { out: f, func, inst, at: 0 })
+}
+
+/// Writes what follows an op's name.
+struct Writer<'a> {
+    out: &'a mut dyn Write,
+    func: &'a Function,
+    inst: &'a InstData,
+    /// Operands written.
+    at: usize,
+}
+
+impl Text for Writer<'_> {
+    type Error = fmt::Error;
+
+    fn width(&mut self, access: &mut Access) -> fmt::Result {
+        write!(self.out, ".{access}")
+    }
+
+    fn tagged(&mut self, tag: &'static str, n: &mut impl Number) -> fmt::Result {
+        write!(self.out, ".{tag}{}", (*n).into())
+    }
+
+    fn flagged(&mut self, tag: &'static str, set: &mut bool) -> fmt::Result {
+        if *set { write!(self.out, ".{tag}") } else { Ok(()) }
+    }
+
+    fn literal(&mut self, text: &'static str) -> fmt::Result {
+        self.out.write_str(text)
+    }
+
+    fn either(&mut self, words: [&'static str; 2], first: &mut bool) -> fmt::Result {
+        self.out.write_str(words[usize::from(!*first)])
+    }
+
+    fn number(&mut self, n: &mut impl Number, _what: &'static str) -> fmt::Result {
+        write!(self.out, "{}", (*n).into())
+    }
+
+    fn constant(&mut self, bits: &mut u64) -> fmt::Result {
+        let ty = self.inst.results.first().and_then(|&r| self.func.values.get(r)).map(|v| v.ty);
+        self.out.write_str(" ")?;
+        constant(self.out, ty, *bits)
+    }
+
+    fn param(&mut self, index: &mut u32) -> fmt::Result {
+        let params = &self.func.params;
+        // By its number where a name would mean another.
+        match params.get(*index as usize) {
+            Some(p) if params.iter().position(|q| q.name == p.name) == Some(*index as usize) => {
+                write!(self.out, " {}", name(&p.name))
             }
-            Ok(())
+            _ => write!(self.out, " #{index}"),
         }
-        op => {
-            f.write_str(&name(op))?;
-            if o.is_empty() { Ok(()) } else { write!(f, " {}", list(o)) }
+    }
+
+    fn buffer(&mut self, buf: &mut Shared) -> fmt::Result {
+        write!(self.out, "{buf}")
+    }
+
+    fn operand(&mut self) -> fmt::Result {
+        self.at += 1;
+        match self.inst.operands.get(self.at - 1) {
+            Some(v) => write!(self.out, "{v}"),
+            None => self.out.write_str("?"),
+        }
+    }
+
+    fn operands(&mut self, n: usize) -> fmt::Result {
+        let values = taken(&self.inst.operands, self.at, n);
+        self.at += values.len();
+        list(self.out, values)
+    }
+
+    fn rest(&mut self) -> fmt::Result {
+        self.operands(usize::MAX)
+    }
+
+    fn more(&mut self, text: &'static str) -> Result<bool, fmt::Error> {
+        let more = self.at < self.inst.operands.len();
+        if more {
+            self.out.write_str(text)?;
+        }
+        Ok(more)
+    }
+
+    fn is_register(&mut self, known: bool) -> bool {
+        known
+    }
+
+    fn offset(&mut self, by: &mut i32) -> fmt::Result {
+        match *by {
+            0 => Ok(()),
+            by if by > 0 => write!(self.out, " + {by}"),
+            by => write!(self.out, " - {}", by.unsigned_abs()),
         }
     }
 }
 
-/// The stored values of a store's operands, and the text of its guard.
-fn stored<'a>(operands: &'a [Value], access: &Access) -> (&'a [Value], String) {
-    let end = operands.len().min(1 + usize::from(access.n));
-    let guard = operands.get(end).map(|p| format!(" if {p}")).unwrap_or_default();
-    (operands.get(1..end).unwrap_or_default(), guard)
-}
-
 fn constant(f: &mut dyn Write, ty: Option<Ty>, bits: u64) -> fmt::Result {
     match ty {
-        Some(Ty::Pred) => write!(f, "{}", bits & 1 == 1),
+        // Bits beyond the type, which the verifier refuses, are shown, too.
+        Some(ty) if super::eval::truncate(ty, bits) != bits => write!(f, "{bits:#x}"),
+        Some(Ty::Pred) => write!(f, "{}", bits == 1),
         Some(Ty::I32) => write!(f, "{}", bits as u32 as i32),
         Some(Ty::I64) => write!(f, "{}", bits as i64),
         // The payload of a NaN is part of the constant.
@@ -210,174 +241,15 @@ fn constant(f: &mut dyn Write, ty: Option<Ty>, bits: u64) -> fmt::Result {
     }
 }
 
-/// The name of an op that is printed as its name and its operands.
-fn name(op: &Op) -> String {
-    match op {
-        Op::IBin(b) => ibin(*b).into(),
-        Op::FBin(b) => fbin(*b).into(),
-        Op::FUn(u) => fun(*u).into(),
-        Op::Fma => "fma".into(),
-        Op::ICmpS(c) => format!("icmp_s.{}", cmp(*c)),
-        Op::ICmpU(c) => format!("icmp_u.{}", cmp(*c)),
-        Op::FCmp(c) => format!("fcmp.{}", cmp(*c)),
-        Op::Not => "not".into(),
-        Op::Select => "select".into(),
-        Op::Conv(c) => conv(*c).into(),
-        Op::Pack16 => "pack16".into(),
-        Op::Barrier => "barrier".into(),
-        Op::WarpBarrier => "warp_barrier".into(),
-        Op::Hold => "hold".into(),
-        Op::WgmmaFence => "wgmma_fence".into(),
-        Op::WgmmaCommit => "wgmma_commit".into(),
-        Op::AsyncProxyFence => "async_proxy_fence".into(),
-        Op::If => "if".into(),
-        Op::Yield => "yield".into(),
-        Op::Condition => "condition".into(),
-        Op::Const(_)
-        | Op::Param(_)
-        | Op::Special(_)
-        | Op::GlobalLoad(_)
-        | Op::GlobalStore(_)
-        | Op::SharedLoad(..)
-        | Op::SharedStore(..)
-        | Op::CpAsync { .. }
-        | Op::CpAsyncCommit
-        | Op::CpAsyncWait(_)
-        | Op::LdMatrix { .. }
-        | Op::Mma(_)
-        | Op::Wgmma { .. }
-        | Op::WgmmaWait(_)
-        | Op::Shuffle(_)
-        | Op::Loop => unreachable!("`head` prints these itself"),
-    }
-}
-
 impl fmt::Display for AbiTy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            AbiTy::I32 => "i32",
-            AbiTy::I64 => "i64",
-            AbiTy::F32 => "f32",
-            AbiTy::F64 => "f64",
-            AbiTy::Ptr => "ptr",
-        })
+        f.pad(self.name())
     }
 }
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.n == 1 { write!(f, "{}", self.bits) } else { write!(f, "{}x{}", self.bits, self.n) }
-    }
-}
-
-impl fmt::Display for Special {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Special::Thread => f.write_str("thread"),
-            Special::Lane => f.write_str("lane"),
-            Special::Warp => f.write_str("warp"),
-            Special::ProgramId(axis) => write!(f, "program_id {axis}"),
-            Special::NumPrograms(axis) => write!(f, "num_programs {axis}"),
-        }
-    }
-}
-
-impl fmt::Display for MmaKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            MmaKind::F16 => "f16",
-            MmaKind::Bf16 => "bf16",
-            MmaKind::Tf32 => "tf32",
-            MmaKind::S8 => "s8",
-            MmaKind::U8 => "u8",
-        })
-    }
-}
-
-fn ibin(op: IBin) -> &'static str {
-    match op {
-        IBin::Add => "add",
-        IBin::Sub => "sub",
-        IBin::Mul => "mul",
-        IBin::MulHiS => "mul_hi_s",
-        IBin::MulHiU => "mul_hi_u",
-        IBin::DivS => "div_s",
-        IBin::DivU => "div_u",
-        IBin::RemS => "rem_s",
-        IBin::RemU => "rem_u",
-        IBin::MinS => "min_s",
-        IBin::MinU => "min_u",
-        IBin::MaxS => "max_s",
-        IBin::MaxU => "max_u",
-        IBin::And => "and",
-        IBin::Or => "or",
-        IBin::Xor => "xor",
-        IBin::Shl => "shl",
-        IBin::ShrS => "shr_s",
-        IBin::ShrU => "shr_u",
-    }
-}
-
-fn fbin(op: FBin) -> &'static str {
-    match op {
-        FBin::Add => "fadd",
-        FBin::Sub => "fsub",
-        FBin::Mul => "fmul",
-        FBin::Div => "fdiv",
-        FBin::Min => "fmin",
-        FBin::Max => "fmax",
-        FBin::MinNan => "fmin_nan",
-        FBin::MaxNan => "fmax_nan",
-    }
-}
-
-fn fun(op: FUn) -> &'static str {
-    match op {
-        FUn::Neg => "fneg",
-        FUn::Abs => "fabs",
-        FUn::Sqrt => "fsqrt",
-        FUn::Floor => "ffloor",
-        FUn::Ceil => "fceil",
-        FUn::Trunc => "ftrunc",
-        FUn::RoundEven => "fround_even",
-        FUn::Exp2Approx => "exp2_approx",
-        FUn::Log2Approx => "log2_approx",
-        FUn::RcpApprox => "rcp_approx",
-        FUn::RsqrtApprox => "rsqrt_approx",
-    }
-}
-
-fn cmp(op: Cmp) -> &'static str {
-    match op {
-        Cmp::Eq => "eq",
-        Cmp::Ne => "ne",
-        Cmp::Lt => "lt",
-        Cmp::Le => "le",
-        Cmp::Gt => "gt",
-        Cmp::Ge => "ge",
-    }
-}
-
-fn conv(op: Conv) -> &'static str {
-    match op {
-        Conv::SExt64 => "sext64",
-        Conv::ZExt64 => "zext64",
-        Conv::Trunc32 => "trunc32",
-        Conv::SExt8 => "sext8",
-        Conv::SExt16 => "sext16",
-        Conv::SToF => "s_to_f",
-        Conv::UToF => "u_to_f",
-        Conv::FToS => "f_to_s",
-        Conv::FToU => "f_to_u",
-        Conv::F32ToF64 => "f32_to_f64",
-        Conv::F64ToF32 => "f64_to_f32",
-        Conv::F16LoToF32 => "f16_lo_to_f32",
-        Conv::F16HiToF32 => "f16_hi_to_f32",
-        Conv::F32ToF16 => "f32_to_f16",
-        Conv::F32ToBf16 => "f32_to_bf16",
-        Conv::F32ToTf32 => "f32_to_tf32",
-        Conv::Bitcast => "bitcast",
-        Conv::PredToI32 => "pred_to_i32",
     }
 }
 

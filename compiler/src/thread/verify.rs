@@ -6,6 +6,7 @@
 //!   element's size; the offset is a multiple of the alignment, and the end fits in 32 bits.
 //! - Every instruction has the operands, results and blocks that [`Op`] states, of the stated types.
 //! - Every register is defined once, before it is used, in the same block or in one around it.
+//! - Blocks are nested at most [`MAX_NESTING`] deep.
 //! - Every block belongs to one instruction and ends with its terminator, which stands nowhere else: the branches of `If`
 //!   and the body of `Loop` with `Yield` of the results' types, the first block of `Loop` with `Condition`, the function
 //!   with `Yield` of nothing. Only the blocks of `Loop` have parameters.
@@ -14,10 +15,14 @@
 //!   warp; `Mma`, `LdMatrix` and `Wgmma` need warps of 32, `Wgmma` four of them; its matrices are aligned to 1024 bytes.
 
 use super::function::{Block, Function, InstData, InstId, Shared, Value};
-use super::ops::{Access, Conv, IBin, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
+use super::ops::{Access, MmaKind, Op, Shuffle, Special, Ty, WgmmaLeft, WgmmaMatrix};
 use crate::entity::Entity;
 use crate::error::{Diagnostic, Error, Loc, Result};
 use std::collections::HashSet;
+
+/// How deep blocks may be nested: what walks through them does so on the stack. Twice what Tile IR may, so that whatever is
+/// lowered has room.
+pub const MAX_NESTING: usize = 2 * crate::tile::verify::MAX_NESTING;
 
 /// Checks a function against the rules above; reports all that are broken.
 ///
@@ -30,6 +35,7 @@ pub fn verify(func: &Function) -> Result<()> {
         defined: vec![false; func.values.len()],
         visible: vec![false; func.values.len()],
         blocks: HashSet::new(),
+        depth: 0,
     };
     v.function();
     if v.problems.is_empty() {
@@ -47,6 +53,8 @@ struct Verifier<'a> {
     visible: Vec<bool>,
     /// Blocks met so far.
     blocks: HashSet<usize>,
+    /// Blocks around the one looked at.
+    depth: usize,
 }
 
 /// What a block must end with.
@@ -56,7 +64,7 @@ enum End<'a> {
     Condition,
 }
 
-fn is_identifier(s: &str) -> bool {
+pub(super) fn is_identifier(s: &str) -> bool {
     s.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -130,6 +138,9 @@ impl Verifier<'_> {
         if !self.blocks.insert(block.index()) {
             return self.problem(format!("{block} is used twice"));
         }
+        if self.depth > MAX_NESTING {
+            return self.problem(format!("blocks are nested more than {MAX_NESTING} deep"));
+        }
         let data = &self.func.blocks[block];
         let mut scope = Vec::new();
         for &p in &data.params {
@@ -147,7 +158,7 @@ impl Verifier<'_> {
             }
         }
         let last = data.insts.last().and_then(|&i| self.func.insts.get(i));
-        if !last.is_some_and(|i| matches!(i.op, Op::Yield | Op::Condition)) {
+        if !last.is_some_and(|i| i.op.is_terminator()) {
             self.problem(format!("{block} does not end with `yield` or `condition`"));
         }
         for v in scope {
@@ -198,7 +209,7 @@ impl Verifier<'_> {
             }
             _ => {}
         }
-        let blocks = if matches!(data.op, Op::If | Op::Loop) { 2 } else { 0 };
+        let blocks = data.op.blocks();
         if data.blocks.len() != blocks {
             return self.at(inst, format!("{} blocks where {blocks} are expected", data.blocks.len()));
         }
@@ -212,7 +223,9 @@ impl Verifier<'_> {
                 }
             }
             let end = if matches!(data.op, Op::Loop) && i == 0 { End::Condition } else { End::Yield(&results) };
+            self.depth += 1;
             self.block(inner, end);
+            self.depth -= 1;
         }
     }
 
@@ -253,118 +266,42 @@ impl Verifier<'_> {
 
     /// Checks operand and result types, and the numbers in the op.
     fn signature(&self, data: &InstData, operands: &[Ty], results: &[Ty]) -> Result<(), String> {
-        use Ty::{F32, F64, I32, I64, Pred};
-        let (o, r) = (operands, results);
-        let fail = |wants: &str| {
-            Err(format!("the types are {} -> {} where {wants} is expected", types_text(o), types_text(r)))
-        };
-        let ensure = |ok: bool, wants: &str| if ok { Ok(()) } else { fail(wants) };
-        let all_same = |t: &[Ty]| t.windows(2).all(|w| w[0] == w[1]);
-        let warp32 = || {
-            let width = self.func.warp_width;
-            if width == 32 { Ok(()) } else { Err(format!("it needs warps of 32 lanes, but they have {width}")) }
-        };
-        match &data.op {
-            Op::Const(bits) => {
-                ensure(o.is_empty() && r.len() == 1, "() -> B")?;
-                if super::eval::truncate(r[0], *bits) == *bits {
-                    Ok(())
-                } else {
-                    Err(format!("the constant {bits:#x} has bits beyond its type"))
-                }
+        self.attributes(&data.op)?;
+        let signature = data.op.info().signature;
+        if !signature.allows(operands, results) {
+            let (o, r) = (types_text(operands), types_text(results));
+            return Err(format!("the types are {o} -> {r} where {signature} is expected"));
+        }
+        self.counted(&data.op, operands, results)?;
+        match data.op {
+            Op::Const(bits) if super::eval::truncate(results[0], bits) != bits => {
+                Err(format!("the constant {bits:#x} has bits beyond its type"))
             }
-            Op::Param(i) => match self.func.params.get(*i as usize) {
-                None => Err(format!("parameter {i} does not exist; there are {}", self.func.params.len())),
-                Some(p) => ensure(o.is_empty() && *r == [p.ty.ty()], &format!("() -> ({})", p.ty.ty())),
-            },
-            Op::Special(s) => {
-                if let Special::ProgramId(axis) | Special::NumPrograms(axis) = s
-                    && *axis > 2
-                {
-                    return Err(format!("axis {axis} does not exist; a grid has axes 0, 1 and 2"));
-                }
-                ensure(o.is_empty() && *r == [I32], "() -> (i32)")
+            _ => Ok(()),
+        }
+    }
+
+    /// The numbers in the op.
+    fn attributes(&self, op: &Op) -> Result<(), String> {
+        let width = self.func.warp_width;
+        let warp32 =
+            || if width == 32 { Ok(()) } else { Err(format!("it needs warps of 32 lanes, but they have {width}")) };
+        match op {
+            Op::Param(i) if self.func.params.get(*i as usize).is_none() => {
+                Err(format!("parameter {i} does not exist; there are {}", self.func.params.len()))
             }
-            Op::IBin(b) => {
-                let logical = matches!(b, IBin::And | IBin::Or | IBin::Xor);
-                let ok = o.len() == 2 && r.len() == 1 && all_same(o) && o[0] == r[0];
-                ensure(
-                    ok && (o[0].is_int() || (logical && o[0] == Pred)),
-                    if logical { "(I, I) -> I or (pred, pred) -> (pred)" } else { "(I, I) -> I" },
-                )
+            Op::Special(Special::ProgramId(axis) | Special::NumPrograms(axis)) if *axis > 2 => {
+                Err(format!("axis {axis} does not exist; a grid has axes 0, 1 and 2"))
             }
-            Op::FBin(_) => ensure(o.len() == 2 && all_same(o) && o[0].is_float() && *r == [o[0]], "(F, F) -> F"),
-            Op::FUn(u) => {
-                use super::ops::FUn::{Exp2Approx, Log2Approx, RcpApprox, RsqrtApprox};
-                let f32_only = matches!(u, Exp2Approx | Log2Approx | RcpApprox | RsqrtApprox);
-                let ok = o.len() == 1 && o[0].is_float() && r == o && (!f32_only || o[0] == F32);
-                ensure(ok, if f32_only { "(f32) -> (f32)" } else { "(F) -> F" })
-            }
-            Op::Fma => ensure(o.len() == 3 && all_same(o) && o[0].is_float() && *r == [o[0]], "(F, F, F) -> F"),
-            Op::ICmpS(_) | Op::ICmpU(_) => {
-                ensure(o.len() == 2 && all_same(o) && o[0].is_int() && *r == [Pred], "(I, I) -> (pred)")
-            }
-            Op::FCmp(_) => ensure(o.len() == 2 && all_same(o) && o[0].is_float() && *r == [Pred], "(F, F) -> (pred)"),
-            Op::Not => ensure(*o == [Pred] && *r == [Pred], "(pred) -> (pred)"),
-            Op::Select => ensure(o.len() == 3 && o[0] == Pred && o[1] == o[2] && *r == [o[1]], "(pred, B, B) -> B"),
-            Op::Conv(c) => {
-                let (wants, ok): (_, fn(Ty, Ty) -> bool) = match c {
-                    Conv::SExt64 | Conv::ZExt64 => ("(i32) -> (i64)", |a, b| a == I32 && b == I64),
-                    Conv::Trunc32 => ("(i64) -> (i32)", |a, b| a == I64 && b == I32),
-                    Conv::SExt8 | Conv::SExt16 => ("(i32) -> (i32)", |a, b| a == I32 && b == I32),
-                    Conv::SToF | Conv::UToF => ("(I) -> F", |a, b| a.is_int() && b.is_float()),
-                    Conv::FToS | Conv::FToU => ("(F) -> I", |a, b| a.is_float() && b.is_int()),
-                    Conv::F32ToF64 => ("(f32) -> (f64)", |a, b| a == F32 && b == F64),
-                    Conv::F64ToF32 => ("(f64) -> (f32)", |a, b| a == F64 && b == F32),
-                    Conv::F16LoToF32 | Conv::F16HiToF32 => ("(i32) -> (f32)", |a, b| a == I32 && b == F32),
-                    Conv::F32ToF16 | Conv::F32ToBf16 | Conv::F32ToTf32 => {
-                        ("(f32) -> (i32)", |a, b| a == F32 && b == I32)
-                    }
-                    Conv::Bitcast => ("(I) -> F or (F) -> I of one width", |a, b| {
-                        a.bits() == b.bits() && (a.is_int() && b.is_float() || a.is_float() && b.is_int())
-                    }),
-                    Conv::PredToI32 => ("(pred) -> (i32)", |a, b| a == Pred && b == I32),
-                };
-                ensure(o.len() == 1 && r.len() == 1 && ok(o[0], r[0]), wants)
-            }
-            Op::Pack16 => ensure(*o == [I32, I32] && *r == [I32], "(i32, i32) -> (i32)"),
-            Op::GlobalLoad(a) => {
-                Self::access(a)?;
-                Self::elements(a, r)?;
-                let guarded = o.len() == 2 + r.len() && o[1] == Pred && o[2..] == *r;
-                ensure(o.first() == Some(&I64) && (o.len() == 1 || guarded), "(i64 [, pred, other x n]) -> n registers")
-            }
-            Op::GlobalStore(a) => {
-                Self::access(a)?;
-                self.store(a, I64, o, r)
-            }
-            Op::SharedLoad(buf, a) => {
+            Op::GlobalLoad(a) | Op::GlobalStore(a) => Self::access(a),
+            Op::SharedLoad(buf, a) | Op::SharedStore(buf, a) => {
                 self.buffer(*buf)?;
-                Self::access(a)?;
-                Self::elements(a, r)?;
-                ensure(*o == [I32], "(i32) -> n registers")
-            }
-            Op::SharedStore(buf, a) => {
-                self.buffer(*buf)?;
-                Self::access(a)?;
-                self.store(a, I32, o, r)
+                Self::access(a)
             }
             Op::CpAsync { buf, bytes, .. } => {
                 self.buffer(*buf)?;
-                if !matches!(bytes, 4 | 8 | 16) {
-                    return Err(format!("{bytes} bytes, not 4, 8 or 16"));
-                }
-                ensure((*o == [I32, I64] || *o == [I32, I64, Pred]) && r.is_empty(), "(i32, i64 [, pred]) -> ()")
+                if matches!(bytes, 4 | 8 | 16) { Ok(()) } else { Err(format!("{bytes} bytes, not 4, 8 or 16")) }
             }
-            Op::CpAsyncCommit
-            | Op::CpAsyncWait(_)
-            | Op::Barrier
-            | Op::WarpBarrier
-            | Op::WgmmaFence
-            | Op::WgmmaCommit
-            | Op::AsyncProxyFence => ensure(o.is_empty() && r.is_empty(), "() -> ()"),
-            Op::WgmmaWait(_) => ensure(o == r, "(values) -> the same types"),
-            Op::Hold => ensure(o.iter().all(|t| matches!(t, I32 | F32)) && r.is_empty(), "(i32 or f32 values) -> ()"),
             Op::Wgmma { kind, n, a, b } => {
                 warp32()?;
                 if let WgmmaLeft::Shared(a) = a {
@@ -380,6 +317,47 @@ impl Verifier<'_> {
                 if !n.is_multiple_of(8) || !(8..=256).contains(n) {
                     return Err(format!("{n} columns, not a multiple of 8 up to 256"));
                 }
+                Ok(())
+            }
+            Op::LdMatrix { buf, n, .. } => {
+                self.buffer(*buf)?;
+                warp32()?;
+                if matches!(n, 1 | 2 | 4) { Ok(()) } else { Err(format!("{n} matrices, not 1, 2 or 4")) }
+            }
+            Op::Mma(_) => warp32(),
+            Op::Shuffle(Shuffle::Xor(mask)) if *mask >= width => {
+                Err(format!("the mask {mask} leaves the warp of {width} lanes"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The types of ops whose attributes or blocks say how many there are.
+    fn counted(&self, op: &Op, o: &[Ty], r: &[Ty]) -> Result<(), String> {
+        use Ty::{F32, I32, I64, Pred};
+        let ensure = |ok: bool, wants: &str| {
+            let (o, r) = (types_text(o), types_text(r));
+            if ok { Ok(()) } else { Err(format!("the types are {o} -> {r} where {wants} is expected")) }
+        };
+        match op {
+            Op::Param(i) => {
+                let ty = self.func.params[*i as usize].ty.ty();
+                ensure(o.is_empty() && *r == [ty], &format!("() -> ({ty})"))
+            }
+            Op::GlobalLoad(a) => {
+                Self::elements(a, r)?;
+                let guarded = o.len() == 2 + r.len() && o[1] == Pred && o[2..] == *r;
+                ensure(o.first() == Some(&I64) && (o.len() == 1 || guarded), "(i64 [, pred, other x n]) -> n registers")
+            }
+            Op::GlobalStore(a) => self.store(a, I64, o, r),
+            Op::SharedLoad(_, a) => {
+                Self::elements(a, r)?;
+                ensure(*o == [I32], "(i32) -> n registers")
+            }
+            Op::SharedStore(_, a) => self.store(a, I32, o, r),
+            Op::WgmmaWait(_) => ensure(o == r, "(values) -> the same types"),
+            Op::Hold => ensure(o.iter().all(|t| matches!(t, I32 | F32)) && r.is_empty(), "(i32 or f32 values) -> ()"),
+            Op::Wgmma { n, a, .. } => {
                 let c = usize::from(*n) / 2;
                 let places = a.operands() + 1;
                 let ok = (o.len() == places || o.len() == places + c)
@@ -388,39 +366,14 @@ impl Verifier<'_> {
                     && *r == vec![F32; c];
                 ensure(ok, &format!("({places} of i32 [, {c} of f32]) -> {c} of f32"))
             }
-            Op::LdMatrix { buf, n, .. } => {
-                self.buffer(*buf)?;
-                warp32()?;
-                if !matches!(n, 1 | 2 | 4) {
-                    return Err(format!("{n} matrices, not 1, 2 or 4"));
-                }
+            Op::LdMatrix { n, .. } => {
                 let ok = *o == [I32] && r.len() == usize::from(*n) && r.iter().all(|&t| t == I32);
                 ensure(ok, "(i32) -> n of i32")
-            }
-            Op::Mma(kind) => {
-                warp32()?;
-                let c = if matches!(kind, MmaKind::S8 | MmaKind::U8) { I32 } else { F32 };
-                let wants = [&[I32; 6][..], &[c; 4][..]].concat();
-                ensure(*o == wants[..] && *r == [c; 4], &format!("{} -> {}", types_text(&wants), types_text(&[c; 4])))
-            }
-            Op::Shuffle(s) => {
-                let value = matches!(o.first(), Some(I32 | F32)) && o[..1] == *r;
-                match s {
-                    Shuffle::Xor(mask) => {
-                        if *mask >= self.func.warp_width {
-                            return Err(format!("the mask {mask} leaves the warp of {} lanes", self.func.warp_width));
-                        }
-                        ensure(value && o.len() == 1, "(i32) -> (i32) or (f32) -> (f32)")
-                    }
-                    Shuffle::Index => {
-                        ensure(value && o.len() == 2 && o[1] == I32, "(i32, i32) -> (i32) or (f32, i32) -> (f32)")
-                    }
-                }
             }
             Op::If => ensure(*o == [Pred], "(pred) -> results"),
             Op::Loop => ensure(o == r, "(inits) -> carried values of the same types"),
             Op::Yield => ensure(r.is_empty(), "(values) -> ()"),
-            Op::Condition => ensure(*o == [Pred] && r.is_empty(), "(pred) -> ()"),
+            _ => Ok(()),
         }
     }
 
@@ -455,7 +408,7 @@ impl Verifier<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thread::{AbiParam, AbiTy, Builder, Cmp, SharedBuf};
+    use crate::thread::{AbiParam, AbiTy, Builder, Cmp, Conv, IBin, SharedBuf};
 
     fn messages(func: &Function) -> Vec<String> {
         match verify(func) {
@@ -540,7 +493,12 @@ mod tests {
             (Op::FCmp(Cmp::Lt), &[I32, I32], &[Pred], "the types are (i32, i32) -> (pred) where (F, F) -> (pred)"),
             (Op::Not, &[I32], &[Pred], "the types are (i32) -> (pred)"),
             (Op::Select, &[Pred, I32, F32], &[I32], "the types are (pred, i32, f32) -> (i32)"),
-            (Op::Conv(Conv::Bitcast), &[I32], &[F64], "the types are (i32) -> (f64) where (I) -> F or (F) -> I"),
+            (
+                Op::Conv(Conv::Bitcast),
+                &[I32],
+                &[F64],
+                "the types are (i32) -> (f64) where (i32) -> (f32) or (f32) -> (i32)",
+            ),
             (Op::Pack16, &[I32], &[I32], "the types are (i32) -> (i32) where (i32, i32) -> (i32)"),
             (Op::Const(2), &[], &[Pred], "the constant 0x2 has bits beyond its type"),
             (Op::Param(1), &[], &[I32], "parameter 1 does not exist; there are 1"),

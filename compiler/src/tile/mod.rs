@@ -10,11 +10,11 @@ pub mod builder;
 mod carried;
 pub mod function;
 pub mod generate;
-mod lex;
 pub mod ops;
 pub mod parse;
 pub mod print;
 pub mod rules;
+pub mod table;
 pub mod types;
 pub mod verify;
 

@@ -9,40 +9,7 @@
 //! - casts are Rust's `as`: float to integer truncates, saturates, and takes NaN to 0; to `bool` is `!= 0`.
 
 use crate::dtype::{DType, odd_f32};
-use std::fmt;
-use std::str::FromStr;
-
-/// Declares an enum of op names with `name`, `ALL`, `Display` and `FromStr`.
-macro_rules! names {
-    ($(#[$doc:meta])* $enum:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub enum $enum { $($(#[$vdoc])* $variant),* }
-
-        impl $enum {
-            /// Every variant, in order.
-            pub const ALL: &'static [$enum] = &[$($enum::$variant),*];
-
-            /// The name in IR text.
-            pub const fn name(self) -> &'static str {
-                match self { $($enum::$variant => $name),* }
-            }
-        }
-
-        impl fmt::Display for $enum {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $enum {
-            type Err = ();
-            fn from_str(s: &str) -> Result<Self, ()> {
-                $enum::ALL.iter().copied().find(|v| v.name() == s).ok_or(())
-            }
-        }
-    };
-}
+use crate::names::names;
 
 names! {
     /// Elementwise functions of one operand; the result has the operand's type.
@@ -241,7 +208,8 @@ const fn mask(dtype: DType) -> u64 {
     }
 }
 
-/// An operation: its kind and attributes. Operands, results and regions are in [`super::OpData`].
+/// An operation: its kind and attributes. Operands, results and regions are in [`super::OpData`]; names, effects and counts
+/// in the table [`super::table`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// `() -> i32`: this program's coordinate along `axis` (0, 1, 2) of the grid.
@@ -336,83 +304,6 @@ pub enum Op {
     Yield,
     /// `(go_on: bool)`: ends the first region of `while`.
     Condition,
-}
-
-impl Op {
-    /// The mnemonic in IR text. Unary, binary, compare and reduce ops are named by their own enums
-    /// (`exp`, `add`, `lt`, `reduce_sum`).
-    pub fn mnemonic(&self) -> String {
-        match self {
-            Op::ProgramId { .. } => "program_id".into(),
-            Op::NumPrograms { .. } => "num_programs".into(),
-            Op::Const(_) => "const".into(),
-            Op::Arange { .. } => "arange".into(),
-            Op::Unary(op) => op.name().into(),
-            Op::Binary(op) => op.name().into(),
-            Op::Compare(op) => op.name().into(),
-            Op::Select => "select".into(),
-            Op::Fma => "fma".into(),
-            Op::Cast => "cast".into(),
-            Op::Bitcast => "bitcast".into(),
-            Op::Broadcast => "broadcast".into(),
-            Op::Reshape => "reshape".into(),
-            Op::Permute(_) => "permute".into(),
-            Op::PtrAdd => "ptr_add".into(),
-            Op::Load => "load".into(),
-            Op::Store => "store".into(),
-            Op::ViewLoad { .. } => "view_load".into(),
-            Op::ViewStore { .. } => "view_store".into(),
-            Op::Reduce { op, .. } => format!("reduce_{op}"),
-            Op::ArgReduce { max: true, .. } => "argmax".into(),
-            Op::ArgReduce { max: false, .. } => "argmin".into(),
-            Op::Dot { .. } => "dot".into(),
-            Op::For => "for".into(),
-            Op::While => "while".into(),
-            Op::If => "if".into(),
-            Op::Yield => "yield".into(),
-            Op::Condition => "condition".into(),
-        }
-    }
-
-    /// May the op be removed when its results are unused, repeated, moved, or merged with an equal one?
-    /// True for everything that neither touches memory nor controls flow.
-    pub fn is_pure(&self) -> bool {
-        !matches!(
-            self,
-            Op::Load
-                | Op::Store
-                | Op::ViewLoad { .. }
-                | Op::ViewStore { .. }
-                | Op::For
-                | Op::While
-                | Op::If
-                | Op::Yield
-                | Op::Condition
-        )
-    }
-
-    /// Does the op read global memory?
-    pub fn reads_memory(&self) -> bool {
-        matches!(self, Op::Load | Op::ViewLoad { .. })
-    }
-
-    /// Does the op write global memory?
-    pub fn writes_memory(&self) -> bool {
-        matches!(self, Op::Store | Op::ViewStore { .. })
-    }
-
-    /// Does the op end a region?
-    pub fn is_terminator(&self) -> bool {
-        matches!(self, Op::Yield | Op::Condition)
-    }
-
-    /// Does element `i` of the result depend on element `i` of each operand alone?
-    pub fn is_elementwise(&self) -> bool {
-        matches!(
-            self,
-            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Fma | Op::Cast | Op::Bitcast | Op::PtrAdd
-        )
-    }
 }
 
 #[cfg(test)]

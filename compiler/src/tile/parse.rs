@@ -6,23 +6,26 @@
 //! line in the text, in the file `<ir>`.
 
 use super::function::{Function, OpId, Param, ParamHint, ParamKind, Region, RegionData, Value};
-use super::lex::{Token, lex};
-use super::ops::{BinaryOp, Cmp, Constant, DotPrecision, Op, ReduceOp, UnaryOp};
+use super::ops::{Constant, DotPrecision, Op};
+pub use super::table::every_op;
 use super::types::{Elem, Shape, TileType};
 use super::verify::MAX_NESTING;
 use crate::dtype::DType;
 use crate::error::{Diagnostic, Error, Loc, Result};
+use crate::text::{Dialect, Parsed, Reader, Token, Tokens, lex};
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::LazyLock;
+
+pub(super) const DIALECT: Dialect = Dialect { value: 'v', punctuation: "", dotted: false };
 
 /// Parses the text of one kernel.
 ///
 /// # Errors
 /// [`Error::Parse`] with the line and column, what was expected and what was found.
 pub fn parse(text: &str) -> Result<Function> {
-    let tokens = lex(text).map_err(Error::Parse)?;
-    let parser = Parser { tokens, at: 0, func: Function::new(""), defined: HashMap::new(), uses: Vec::new() };
+    let tokens = Tokens { all: lex(text, &DIALECT).map_err(Error::Parse)?, at: 0 };
+    let parser = Parser { tokens, func: Function::new(""), defined: HashMap::new(), uses: Vec::new() };
     parser.function().map_err(Error::Parse)
 }
 
@@ -34,44 +37,9 @@ impl FromStr for Function {
     }
 }
 
-/// One op of every kind, with attributes of no matter: what a mnemonic may mean.
-pub fn every_op() -> Vec<Op> {
-    let mut ops = vec![
-        Op::ProgramId { axis: 0 },
-        Op::NumPrograms { axis: 0 },
-        Op::Const(Constant(0)),
-        Op::Arange { start: 0 },
-        Op::Select,
-        Op::Fma,
-        Op::Cast,
-        Op::Bitcast,
-        Op::Broadcast,
-        Op::Reshape,
-        Op::Permute(Vec::new()),
-        Op::PtrAdd,
-        Op::Load,
-        Op::Store,
-        Op::ViewLoad { rank: 1 },
-        Op::ViewStore { rank: 1 },
-        Op::ArgReduce { max: true, axis: 0 },
-        Op::ArgReduce { max: false, axis: 0 },
-        Op::Dot { precision: DotPrecision::Ieee },
-        Op::For,
-        Op::While,
-        Op::If,
-        Op::Yield,
-        Op::Condition,
-    ];
-    ops.extend(UnaryOp::ALL.iter().map(|&op| Op::Unary(op)));
-    ops.extend(BinaryOp::ALL.iter().map(|&op| Op::Binary(op)));
-    ops.extend(Cmp::ALL.iter().map(|&op| Op::Compare(op)));
-    ops.extend(ReduceOp::ALL.iter().map(|&op| Op::Reduce { op, axis: 0 }));
-    ops
-}
-
 fn op_named(mnemonic: &str) -> Option<Op> {
-    static OPS: LazyLock<HashMap<String, Op>> =
-        LazyLock::new(|| every_op().into_iter().map(|op| (op.mnemonic(), op)).collect());
+    static OPS: LazyLock<HashMap<&'static str, Op>> =
+        LazyLock::new(|| every_op().into_iter().map(|op| (op.info().name, op)).collect());
     OPS.get(mnemonic).cloned()
 }
 
@@ -135,14 +103,11 @@ const fn quiet_nan(dtype: DType) -> Constant {
     })
 }
 
-type Parsed<T = ()> = Result<T, Diagnostic>;
-
 /// The name of a value, and where it stands.
 type Name = (u32, Loc);
 
 struct Parser {
-    tokens: Vec<(Token, Loc)>,
-    at: usize,
+    tokens: Tokens,
     func: Function,
     /// What each name means, and where it was defined.
     defined: HashMap<u32, (Value, Loc)>,
@@ -150,97 +115,23 @@ struct Parser {
     uses: Vec<(OpId, Vec<Name>)>,
 }
 
+impl Reader for Parser {
+    fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    fn tokens_mut(&mut self) -> &mut Tokens {
+        &mut self.tokens
+    }
+}
+
 impl Parser {
-    // ---- tokens -----------------------------------------------------------------------------------------------
-
-    fn peek(&self) -> &Token {
-        &self.tokens[self.at].0
-    }
-
-    fn loc(&self) -> Loc {
-        self.tokens[self.at].1
-    }
-
-    /// Takes a token; the end is never gone past.
-    fn next(&mut self) -> Token {
-        let token = self.peek().clone();
-        if token != Token::End {
-            self.at += 1;
-        }
-        token
-    }
-
-    fn expected<T>(&self, what: impl std::fmt::Display) -> Parsed<T> {
-        Err(Diagnostic::new(self.loc(), format!("expected {what}, found {}", self.peek())))
-    }
-
-    fn is(&self, c: char) -> bool {
-        *self.peek() == Token::Punct(c)
-    }
-
-    fn eat(&mut self, c: char) -> bool {
-        let found = self.is(c);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    fn expect(&mut self, c: char) -> Parsed {
-        if self.eat(c) { Ok(()) } else { self.expected(format_args!("`{c}`")) }
-    }
-
-    fn is_word(&self, word: &str) -> bool {
-        matches!(self.peek(), Token::Word(w) if w == word)
-    }
-
-    fn eat_word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    fn expect_word(&mut self, word: &str) -> Parsed {
-        if self.eat_word(word) { Ok(()) } else { self.expected(format_args!("`{word}`")) }
-    }
-
-    /// A decimal integer of a Rust type.
-    fn integer<T: FromStr>(&mut self, what: &str) -> Parsed<T> {
-        let parsed = match self.peek() {
-            Token::Number(text) => text.parse().ok(),
-            _ => None,
-        };
-        match parsed {
-            Some(n) => {
-                self.next();
-                Ok(n)
-            }
-            None => self.expected(what),
-        }
-    }
-
-    /// `one, two, ..` up to and with the bracket `close`; a comma may stand before it.
-    fn list<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        let mut items = Vec::new();
-        loop {
-            if self.eat(close) {
-                return Ok(items);
-            }
-            items.push(item(self)?);
-            if !self.eat(',') && !self.is(close) {
-                return self.expected(format_args!("`,` or `{close}`"));
-            }
-        }
-    }
-
     // ---- values and types -------------------------------------------------------------------------------------
 
     fn name(&mut self) -> Parsed<Name> {
         let loc = self.loc();
         match *self.peek() {
-            Token::Value(n) => {
+            Token::Value(_, n) => {
                 self.next();
                 Ok((n, loc))
             }
@@ -348,7 +239,7 @@ impl Parser {
             self.define(name, value)?;
             self.func.hints.push(hint);
             // The comma belongs to this list if a value follows, else to the list of parameters.
-            let another = self.is(',') && matches!(self.tokens.get(self.at + 1), Some((Token::Value(_), _)));
+            let another = self.is(',') && matches!(self.after(), Some(Token::Value(..)));
             if !another {
                 return Ok(());
             }
@@ -389,7 +280,7 @@ impl Parser {
     fn op(&mut self, region: Region, depth: usize) -> Parsed {
         let loc = self.loc();
         let mut results = Vec::new();
-        if matches!(self.peek(), Token::Value(_)) {
+        if matches!(self.peek(), Token::Value(..)) {
             results.push(self.typed()?);
             while self.eat(',') {
                 results.push(self.typed()?);
@@ -437,7 +328,7 @@ impl Parser {
             Op::ViewLoad { .. } | Op::ViewStore { .. } => self.view_access(&mut op)?,
             _ => {
                 let mut operands = Vec::new();
-                if matches!(self.peek(), Token::Value(_)) && !self.begins_results() {
+                if matches!(self.peek(), Token::Value(..)) && !self.begins_results() {
                     operands.push(self.name()?);
                     while self.eat(',') {
                         operands.push(self.name()?);
@@ -481,7 +372,7 @@ impl Parser {
 
     /// Does a list of results begin here, rather than one of operands?
     fn begins_results(&self) -> bool {
-        matches!(self.tokens.get(self.at + 1), Some((Token::Punct(':'), _)))
+        self.after() == Some(&Token::Punct(':'))
     }
 
     /// `{ .. }`: one more region of an op.

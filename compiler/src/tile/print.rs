@@ -39,6 +39,7 @@ use super::ops::{Constant, Op};
 use super::parse;
 use crate::dtype::DType;
 use crate::entity::Entity;
+use crate::text::quoted;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 
@@ -362,17 +363,7 @@ fn name(sigil: char, name: &str) -> String {
     if plain {
         return format!("{sigil}{name}");
     }
-    let mut s = format!("{sigil}\"");
-    for c in name.chars() {
-        match c {
-            '"' | '\\' => s.extend(['\\', c]),
-            '\n' => s.push_str("\\n"),
-            '\r' => s.push_str("\\r"),
-            c => s.push(c),
-        }
-    }
-    s.push('"');
-    s
+    format!("{sigil}{}", quoted(name))
 }
 
 fn typed(func: &Function, value: Value) -> String {

@@ -178,38 +178,11 @@ fn axis_in(axis: u8, ty: &TileType) -> Check {
     })
 }
 
-/// How many operands and results an op takes: `(operands, results)` as inclusive ranges; `usize::MAX` is "any".
-fn arity(op: &Op) -> (std::ops::RangeInclusive<usize>, std::ops::RangeInclusive<usize>) {
-    const ANY: usize = usize::MAX;
-    match op {
-        Op::ProgramId { .. } | Op::NumPrograms { .. } | Op::Const(_) | Op::Arange { .. } => (0..=0, 1..=1),
-        Op::Unary(_) | Op::Cast | Op::Bitcast | Op::Broadcast | Op::Reshape | Op::Permute(_) => (1..=1, 1..=1),
-        Op::Reduce { .. } | Op::ArgReduce { .. } => (1..=1, 1..=1),
-        Op::Binary(_) | Op::Compare(_) | Op::PtrAdd => (2..=2, 1..=1),
-        Op::Select | Op::Fma | Op::Dot { .. } => (3..=3, 1..=1),
-        Op::Load => (1..=3, 1..=1),
-        Op::Store => (2..=3, 0..=0),
-        Op::ViewLoad { rank } => {
-            let n = 1 + 3 * usize::from(*rank);
-            (n..=n + 1, 1..=1)
-        }
-        Op::ViewStore { rank } => {
-            let n = 2 + 3 * usize::from(*rank);
-            (n..=n, 0..=0)
-        }
-        Op::For => (3..=ANY, 0..=ANY),
-        Op::While => (0..=ANY, 0..=ANY),
-        Op::If => (1..=1, 0..=ANY),
-        Op::Yield => (0..=ANY, 0..=0),
-        Op::Condition => (1..=1, 0..=0),
-    }
-}
-
 /// Checks `op` against the types of its operands and results. What lies in regions is the verifier's to check.
 pub fn check(op: &Op, operands: &[TileType], results: &[TileType]) -> Check {
-    let (operand_count, result_count) = arity(op);
-    count("operand", operands, operand_count)?;
-    count("result", results, result_count)?;
+    let info = op.info();
+    count("operand", operands, info.operands)?;
+    count("result", results, info.results)?;
     for ty in results {
         ty.shape.check().map_err(|why| {
             Problem::new(why)

@@ -309,11 +309,7 @@ impl Verifier<'_> {
                 self.report(Some(id), format!("the bits {:#x} do not fit {dtype}", c.0));
             }
         }
-        let count = match data.op {
-            Op::For => 1,
-            Op::While | Op::If => 2,
-            _ => 0,
-        };
+        let count = data.op.info().regions;
         if data.regions.len() != count {
             let message =
                 format!("`{}` has {}, expected {count}", data.op.mnemonic(), counted(data.regions.len(), "region"));

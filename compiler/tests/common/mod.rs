@@ -120,6 +120,7 @@ impl Case {
             Error::Unsupported { .. } => Failure::Unsupported(e.to_string()),
             e => Failure::Lowering(e.to_string()),
         })?;
+        round_trip(&thread).map_err(Failure::Lowering)?;
         let (out, report) = self.simulate_function(&thread, caps)?;
         // With as few registers as can be: the same results.
         let classes: Vec<u32> = tile.hints.iter().map(|hint| hint.alias_class).collect();
@@ -204,6 +205,13 @@ impl Case {
             Ok(())
         });
     }
+}
+
+/// Checks that the text of a lowered function is all there is to it.
+pub fn round_trip(func: &thread::Function) -> Result<(), String> {
+    let text = func.to_string();
+    let again = thread::parse(&text).map_err(|e| format!("what was printed is not parsed: {e}\n{text}"))?;
+    if again == func.renumbered() { Ok(()) } else { Err(format!("read back it is another function:\n{text}\n{again}")) }
 }
 
 /// The bytes of a slice.

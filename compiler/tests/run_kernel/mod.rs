@@ -40,12 +40,15 @@ pub(super) fn test_lower(case: &Case) -> Result<Outcome, String> {
     // Normalised, so that the numbers of values do not depend on how many the passes made and dropped.
     let func = parse(&func.to_string()).map_err(|e| e.to_string())?;
     match to_thread(&func, &caps, &options) {
-        Ok((_, schedule, thread)) => Ok(Outcome::Text(format!("{func}\n{schedule}\n{thread}"))),
+        Ok((_, schedule, thread)) => {
+            common::round_trip(&thread)?;
+            Ok(Outcome::Text(format!("{func}\n{schedule}\n{thread}")))
+        }
         Err(e) => Ok(Outcome::Text(e.to_string())),
     }
 }
 
-fn target(name: &str) -> Result<Caps, String> {
+pub(super) fn target(name: &str) -> Result<Caps, String> {
     let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
     if let Some(sm) = number("sm_") {
         return Ok(Caps::ptx(sm));
@@ -154,7 +157,7 @@ fn arguments(text: &str, run: &mut common::Case) -> Result<Vec<(String, DType)>,
     }
 }
 
-fn element(dtype: DType, text: &str) -> Option<Constant> {
+pub(super) fn element(dtype: DType, text: &str) -> Option<Constant> {
     match text {
         "true" => Some(Constant(1)),
         "false" => Some(Constant(0)),
@@ -164,7 +167,7 @@ fn element(dtype: DType, text: &str) -> Option<Constant> {
 }
 
 /// The bytes of lists such as `[1 2 3] [0 x 5] [1 .. 4]`.
-fn elements(dtype: DType, text: &str) -> Option<Vec<u8>> {
+pub(super) fn elements(dtype: DType, text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     for list in text.split(']').map(str::trim).filter(|l| !l.is_empty()) {
         let list = list.strip_prefix('[')?;
@@ -182,7 +185,7 @@ fn elements(dtype: DType, text: &str) -> Option<Vec<u8>> {
 }
 
 /// Elements as text, 16 a line.
-fn numbers(dtype: DType, bytes: &[u8]) -> String {
+pub(super) fn numbers(dtype: DType, bytes: &[u8]) -> String {
     let one = |x: &[u8]| {
         let mut word = [0; 8];
         word[..x.len()].copy_from_slice(x);

@@ -1,5 +1,5 @@
-//! The code of a small configuration of each kernel, so that a review sees what a change does to it. `TILEWRIGHT_BLESS=1`
-//! writes the files anew.
+//! The code of a small configuration of each kernel, so that a review sees what a change does to it; its Thread IR is read
+//! back from its text. `TILEWRIGHT_BLESS=1` writes the files anew.
 
 use crate::cases::{self, Case};
 use std::path::Path;
@@ -7,6 +7,7 @@ use tilewright::dsl::f16;
 use tilewright::{DeviceKind, Options};
 use tilewright_compiler::pipeline;
 use tilewright_compiler::target::Caps;
+use tilewright_compiler::thread::Function;
 use tilewright_kernels::{AttentionConfig, MatmulConfig};
 
 fn check(name: &str, case: &Case) {
@@ -21,6 +22,9 @@ fn check(name: &str, case: &Case) {
         (Caps::opencl("an OpenCL device", 1024, 48 << 10, true), "cl"),
         (Caps::spirv("a Vulkan device", 32, 1024, 48 << 10), "spvasm"),
     ] {
+        let (_, _, thread) = pipeline::to_thread(&case.func, &caps, &case.options).unwrap();
+        let again = thread.to_string().parse::<Function>().unwrap_or_else(|e| panic!("{name}: {e}\n{thread}"));
+        assert!(again == thread.renumbered(), "{name}: read back it is another function:\n{thread}\n{again}");
         let code = pipeline::compile(&case.func, &caps, &case.options).unwrap().code.text();
         let file = folder.join(format!("{name}.{extension}"));
         if std::env::var("TILEWRIGHT_BLESS").is_ok_and(|v| v == "1") {

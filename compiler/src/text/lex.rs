@@ -1,22 +1,38 @@
 //! IR text cut into tokens.
+//!
+//! What both representations have in common: words, numbers, names with a sigil or in quotes, brackets, and comments from `;` to
+//! the end of the line. A [`Dialect`] says what is a representation's own.
 
 use crate::error::{Diagnostic, Loc};
 use std::fmt;
 
+/// What one representation writes otherwise than the other.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    /// The letter that begins the names of values.
+    pub value: char,
+    /// Characters that stand for themselves, beyond `( ) { } [ ] , : = *`.
+    pub punctuation: &'static str,
+    /// May words have points in them, as `icmp.lt` does?
+    pub dotted: bool,
+}
+
 /// What a token is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// A word that is none of the below.
     Word(String),
-    /// `v12`.
-    Value(u32),
+    /// The letter of values, and a number: `v12`.
+    Value(char, u32),
+    /// A name in quotes.
+    Quoted(String),
     /// `@name`.
     Global(String),
     /// `%name`.
     Param(String),
     /// A number, with its sign: digits, a point, an exponent; or `0x` and hexadecimal digits.
     Number(String),
-    /// One of `( ) { } [ ] , : = *`.
+    /// A character that stands for itself.
     Punct(char),
     /// The end of the text.
     End,
@@ -26,7 +42,8 @@ impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Token::Word(s) | Token::Number(s) => write!(f, "`{s}`"),
-            Token::Value(n) => write!(f, "`v{n}`"),
+            Token::Value(letter, n) => write!(f, "`{letter}{n}`"),
+            Token::Quoted(s) => write!(f, "`\"{s}\"`"),
             Token::Global(s) => write!(f, "`@{s}`"),
             Token::Param(s) => write!(f, "`%{s}`"),
             Token::Punct(c) => write!(f, "`{c}`"),
@@ -35,12 +52,27 @@ impl fmt::Display for Token {
     }
 }
 
+/// A name in quotes, as [`lex`] reads it.
+pub(crate) fn quoted(name: &str) -> String {
+    let mut s = String::from('"');
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => s.extend(['\\', c]),
+            '\n' => s.push_str("\\n"),
+            '\r' => s.push_str("\\r"),
+            c => s.push(c),
+        }
+    }
+    s.push('"');
+    s
+}
+
 /// The file name in places of IR text, which may come from anywhere.
-pub(super) const FILE: &str = "<ir>";
+pub(crate) const FILE: &str = "<ir>";
 
 /// Cuts `text` into tokens with their places; the last is [`Token::End`].
-pub(super) fn lex(text: &str) -> Result<Vec<(Token, Loc)>, Diagnostic> {
-    let mut lexer = Lexer { rest: text, loc: Loc { file: FILE, line: 1, col: 1 } };
+pub(crate) fn lex(text: &str, dialect: &'static Dialect) -> Result<Vec<(Token, Loc)>, Diagnostic> {
+    let mut lexer = Lexer { dialect, rest: text, loc: Loc { file: FILE, line: 1, col: 1 } };
     let mut tokens = Vec::new();
     loop {
         lexer.skip_space();
@@ -55,6 +87,7 @@ pub(super) fn lex(text: &str) -> Result<Vec<(Token, Loc)>, Diagnostic> {
 }
 
 struct Lexer<'a> {
+    dialect: &'static Dialect,
     rest: &'a str,
     loc: Loc,
 }
@@ -110,10 +143,16 @@ impl<'a> Lexer<'a> {
                 Ok(if c == '@' { Token::Global(name) } else { Token::Param(name) })
             }
             '-' | '0'..='9' => Ok(self.number()),
+            '"' => self.quoted(loc).map(Token::Quoted),
+            c if self.dialect.punctuation.contains(c) => {
+                self.next();
+                Ok(Token::Punct(c))
+            }
             c if is_word(c) => {
-                let word = self.take_while(is_word);
-                match word.strip_prefix('v').filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
-                    Some(digits) => digits.parse().map(Token::Value).map_err(|_| {
+                let Dialect { value, dotted, .. } = *self.dialect;
+                let word = self.take_while(|c| is_word(c) || (dotted && c == '.'));
+                match word.strip_prefix(value).filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+                    Some(digits) => digits.parse().map(|n| Token::Value(value, n)).map_err(|_| {
                         Diagnostic::new(loc, format!("the number of value `{word}` is above {}", u32::MAX))
                     }),
                     None => Ok(Token::Word(word.to_owned())),
@@ -149,6 +188,11 @@ impl<'a> Lexer<'a> {
             }
             return Ok(word.to_owned());
         }
+        self.quoted(loc)
+    }
+
+    /// From quote to quote.
+    fn quoted(&mut self, loc: Loc) -> Result<String, Diagnostic> {
         self.next();
         let mut name = String::new();
         loop {
