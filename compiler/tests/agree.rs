@@ -724,3 +724,57 @@ fn pointers_that_move_on_are_loaded_ahead() {
     assert!(report.async_copies > 0, "{report:?}");
     assert_eq!(report.bank_conflicts(), 0, "{report:?}");
 }
+
+#[test]
+fn conversions_that_take_a_buffer_again_agree() {
+    // There and back through shared memory: the way back may take the buffer that each thread has just read, from round to
+    // round, too. What stands between or around may take that away: a branch, another loop, a sum, a store.
+    let turn = "v30: f32[32, 32] = permute v20 [1, 0]  v31: f32[32, 32] = sub v30, v20";
+    let sum = "v32: f32[32] = reduce_max v31 axis 0  v33: f32[1, 32] = reshape v32
+               v34: f32[32, 32] = broadcast v33  v40: f32[32, 32] = add v31, v34";
+    let bodies = [
+        format!("{turn} v40: f32[32, 32] = add v31, v30"),
+        format!("{turn} {sum}"),
+        format!("{turn} v40: f32[32, 32] = add v31, v30 store v5, v40"),
+        format!(
+            "{turn} v35: bool = lt v10, v8
+             v40: f32[32, 32] = if v35 {{
+               v41: f32[32, 32] = permute v31 [1, 0] v42: f32[32, 32] = add v41, v20 yield v42
+             }} else {{ yield v31 }}"
+        ),
+        format!(
+            "{turn} v40: f32[32, 32] = for v50: i32 = v7 to v1 step v8 carry (v51: f32[32, 32] = v31) {{
+               v52: f32[32, 32] = permute v51 [1, 0] v53: f32[32, 32] = sub v52, v51
+               v54: f32[32, 32] = add v53, v52 yield v54
+             }}"
+        ),
+    ];
+    let numbers: Vec<f32> = random_f32(21, 1024).iter().map(|x| (x * 8.0).round()).collect();
+    for body in &bodies {
+        let text = format!(
+            "kernel @f(%x: *f32 = v0: *f32 {{div 16}}, %n: i32 = v1: i32) {{
+               v2: i32[1024] = arange 0
+               v3: i32[32, 32] = reshape v2
+               v4: *f32[32, 32] = broadcast v0
+               v5: *f32[32, 32] = ptr_add v4, v3
+               v6: f32[32, 32] = load v5
+               v7: i32 = const 0
+               v8: i32 = const 1
+               v9: f32[32, 32] = for v10: i32 = v7 to v1 step v8 carry (v20: f32[32, 32] = v6) {{
+                 {body}
+                 yield v40
+               }}
+               v60: f32[32, 32] = permute v9 [1, 0]
+               v61: f32[32, 32] = add v60, v9
+               store v5, v61
+               yield
+             }}"
+        );
+        for rounds in [0, 1, 3] {
+            let case = from_text(&text, vec![Arg::Buf(0, 0), int(rounds)], vec![bytes(&numbers)]);
+            for options in some_options() {
+                case.agree_exactly(&options);
+            }
+        }
+    }
+}

@@ -87,8 +87,7 @@ impl Lowering<'_> {
             self.hazards.global(pointer, write, None);
         }
         if shared {
-            self.hazards.shared_read();
-            self.hazards.shared_written();
+            self.hazards.other_round();
         }
         self.hazards.forget_places();
     }
@@ -108,13 +107,15 @@ impl Lowering<'_> {
         let zero = self.b.iconst(ty, 0);
         let mut inits = vec![zero, lo];
         inits.extend(self.flatten(&data.operands[3..], &layouts)?);
-        self.hold_operands(body)?;
+        self.hold_operands(body, false)?;
 
         let before = self.hazards.clone();
         self.enter_loop(&[body]);
+        let around = self.round_barrier.take();
         let carried = self.b.begin_loop(&inits);
         let go_on = self.b.icmp_u(Cmp::Lt, carried[0], trips);
         let carried = self.b.loop_body(go_on);
+        let block = self.b.block();
         self.open_scope();
         let scalar = self.schedule.scalar();
         self.define(params[0], scalar, vec![carried[1]].into());
@@ -124,11 +125,28 @@ impl Lowering<'_> {
         let yielded = &func.ops[func.terminator(body)].operands;
         next.extend(self.flatten(yielded, &layouts)?);
         self.close_scope();
+        if let Some(barrier) = std::mem::replace(&mut self.round_barrier, around)
+            && barrier.block == block
+            && before.shared_is_quiet()
+            && self.hazards.redundant(&barrier)
+            && !self.touches_global(body)
+        {
+            self.b.remove(block, barrier.inst);
+        }
         let results = self.b.end_loop(&next);
         // No round may have run, and so none of the barriers in it.
         self.hazards.merge(before);
         self.unflatten(&data.results, &layouts, &results[2..]);
         Ok(())
+    }
+
+    fn touches_global(&self, region: Region) -> bool {
+        let mut found = false;
+        self.func.walk(region, &mut |op| {
+            let op = &self.func.ops[op].op;
+            found |= op.reads_memory() || op.writes_memory();
+        });
+        found
     }
 
     pub(super) fn while_loop(&mut self, op: OpId) -> Result<()> {

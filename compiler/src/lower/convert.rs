@@ -1,5 +1,6 @@
 //! From one layout to another: by renaming registers, by shuffles within a warp, or through shared memory.
 
+use super::hazard::{RoundBarrier, SharedPlace};
 use super::memory::{Space, vector_group};
 use super::{Lowering, Regs, reg_ty};
 use crate::error::{Error, Result};
@@ -104,10 +105,20 @@ impl Lowering<'_> {
         let (write, read) = (vec(from), vec(to));
         let place = Padded::choose(elem_bytes, &[(from, write as u32), (to, read as u32)]);
         let elements = from.shape.elements() as u32;
-        let buf = self.shared.open(&mut self.b, place.bytes(elements).next_multiple_of(16), elem_bytes as u8 * 8);
-        if self.hazards.before_shared_write() {
-            self.barrier();
-        }
+        let touched = |layout: &Layout| SharedPlace { layout: layout.clone(), padded: place };
+        let buf = if let Some(buf) = self.hazards.reusable(&touched(from)) {
+            self.shared.reopen(buf);
+            buf
+        } else {
+            let only_other_round = self.hazards.only_other_round();
+            let barrier = self.hazards.before_shared_write().then(|| self.barrier());
+            let bytes = place.bytes(elements).next_multiple_of(16);
+            let buf = self.shared.open(&mut self.b, bytes, elem_bytes as u8 * 8);
+            if let Some(inst) = barrier.filter(|_| only_other_round) {
+                self.round_barrier = Some(RoundBarrier { block: self.b.block(), inst, buf, place: touched(from) });
+            }
+            buf
+        };
         let guard = self.is_first_copy(from);
         let base = self.padded_base(from, place);
         for first in (0..from.registers()).step_by(write) {
@@ -116,7 +127,6 @@ impl Lowering<'_> {
             let offset = place.byte(from.reg_index(first)) as i32;
             self.store_vec(Space::Shared(buf, base, offset), elem, &raw, guard);
         }
-        self.hazards.shared_written();
         self.barrier();
         let base = self.padded_base(to, place);
         let mut out = Vec::with_capacity(to.registers());
@@ -126,8 +136,7 @@ impl Lowering<'_> {
                 out.push(self.register_of(elem, raw));
             }
         }
-        self.hazards.shared_read();
-        self.shared.close(buf);
+        self.free_shared(buf, Some(touched(to)));
         debug_assert!(out.iter().all(|&r| self.b.ty(r) == reg_ty(elem)), "elements come back as they went");
         Ok(out.into())
     }

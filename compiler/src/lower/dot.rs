@@ -48,7 +48,6 @@ impl Lowering<'_> {
         // One element more in each row of a, so that the rows that lanes read at once lie in different banks.
         let a = self.stage_wide(a, dtype, 1)?;
         let b = self.stage_wide(b, dtype, 0)?;
-        self.hazards.shared_written();
         self.barrier();
 
         let bytes = dtype.bytes() as u32;
@@ -101,9 +100,8 @@ impl Lowering<'_> {
         let mut next = vec![self.b.add_imm(k, unroll.into())];
         next.extend(sums);
         let results = self.b.end_loop(&next);
-        self.hazards.shared_read();
-        self.shared.close(a.buf);
-        self.shared.close(b.buf);
+        self.free_shared(a.buf, None);
+        self.free_shared(b.buf, None);
         let regs: Regs = results[1..].into();
         self.define(result, acc.clone(), regs);
         Ok(())

@@ -1,10 +1,10 @@
 //! Loads and stores: through pointer tiles, and the pieces that views, conversions and reductions share.
 
-use super::hazard::Place;
+use super::hazard::{Place, SharedPlace};
 use super::{Lowering, reg_ty};
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::thread::{Access, IBin, Shared, Ty, Value};
+use crate::thread::{Access, IBin, InstId, Shared, Ty, Value};
 use crate::tile::{Elem, OpId};
 
 /// A place in memory that one thread accesses.
@@ -110,9 +110,15 @@ impl Lowering<'_> {
     }
 
     /// All threads arrive before any goes on.
-    pub(super) fn barrier(&mut self) {
-        self.b.barrier();
+    pub(super) fn barrier(&mut self) -> InstId {
         self.hazards.barrier();
+        self.b.barrier()
+    }
+
+    /// A shared buffer is needed no longer: its memory is another's after a barrier.
+    pub(super) fn free_shared(&mut self, buf: Shared, place: Option<SharedPlace>) {
+        self.hazards.freed(buf, place);
+        self.shared.close(buf);
     }
 
     /// Notes an access to global memory, after a barrier if one is needed.

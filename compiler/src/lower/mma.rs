@@ -88,8 +88,9 @@ impl Lowering<'_> {
     }
 
     /// Writes operands of a loop's dots that the loop does not change to shared memory, once, before it. There they stay to the end
-    /// of the region that the loop stands in: other loops may use them.
-    pub(super) fn hold_operands(&mut self, body: Region) -> Result<()> {
+    /// of the region that the loop stands in: other loops may use them. If `awaited`, each round of the loop begins with a barrier
+    /// (and a fence, for `wgmma`) before it reads shared memory.
+    pub(super) fn hold_operands(&mut self, body: Region, awaited: bool) -> Result<()> {
         let func = self.func;
         let mut inside = HashSet::new();
         func.walk(body, &mut |op| inside.extend(func.ops[op].results.iter().copied()));
@@ -117,25 +118,37 @@ impl Lowering<'_> {
         if self.hazards.before_shared_write() {
             self.barrier();
         }
+        let published = awaited && new.iter().all(|&x| self.only_in(body, x));
         for x in new {
             let staged = self.stage(x)?;
             self.staged.insert(x, staged);
             self.held.push(x);
         }
+        if published {
+            return Ok(());
+        }
         // Any loop that comes later may multiply by them.
         if self.schedule.dots.values().any(|plan| matches!(plan, DotPlan::Wgmma(_))) {
             self.b.emit(Op::AsyncProxyFence, vec![], &[]);
         }
-        self.hazards.shared_written();
         self.barrier();
         Ok(())
+    }
+
+    /// Do only ops that stand directly in this region use the value?
+    fn only_in(&self, region: Region, x: tile::Value) -> bool {
+        let func = self.func;
+        let inside = &func.regions[region].ops;
+        let mut only = true;
+        func.walk(func.body, &mut |op| only &= !func.ops[op].operands.contains(&x) || inside.contains(&op));
+        only
     }
 
     /// The region is over whose loops held operands, all but the first `kept`: their memory may be used for something else.
     pub(super) fn release_operands(&mut self, kept: usize) {
         for x in self.held.split_off(kept) {
             if let Some(staged) = self.staged.remove(&x) {
-                self.shared.close(staged.buf);
+                self.free_shared(staged.buf, None);
             }
         }
     }
@@ -197,7 +210,6 @@ impl Lowering<'_> {
             if fenced {
                 self.b.emit(Op::AsyncProxyFence, vec![], &[]);
             }
-            self.hazards.shared_written();
             self.barrier();
         }
         Ok((ready, made))
@@ -263,9 +275,8 @@ impl Lowering<'_> {
                 }
             }
         }
-        self.hazards.shared_read();
         for buf in made {
-            self.shared.close(buf);
+            self.free_shared(buf, None);
         }
         let regs: Regs = sums.into();
         self.define(data.results[0], acc.clone(), regs);

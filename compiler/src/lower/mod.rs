@@ -34,7 +34,7 @@ use crate::schedule::{DotPlan, Schedule};
 use crate::target::Caps;
 use crate::thread::{self, AbiParam, AbiTy, Builder, Special, Ty};
 use crate::tile::{Elem, Function, Op, OpId, ParamKind, Region, Value};
-use hazard::Hazards;
+use hazard::{Hazards, RoundBarrier};
 use pipelined::{Early, Staged};
 use shared::SharedPool;
 use std::collections::{HashMap, HashSet};
@@ -53,6 +53,8 @@ struct Lowering<'a> {
     /// Registers known in the open regions, innermost last.
     scopes: Vec<Scope>,
     hazards: Hazards,
+    /// The first barrier of a round of the loop being lowered, if it may turn out not to be needed.
+    round_barrier: Option<RoundBarrier>,
     shared: SharedPool,
     /// Operands of dots that lie in shared memory already: loads that ran ahead, and what loops do not change.
     staged: HashMap<Value, Staged>,
@@ -86,6 +88,7 @@ pub fn lower(func: &Function, schedule: Schedule, caps: &Caps) -> Result<thread:
         b,
         scopes: vec![Scope::default()],
         hazards: Hazards::default(),
+        round_barrier: None,
         shared: SharedPool::default(),
         staged: HashMap::new(),
         in_flight: HashSet::new(),

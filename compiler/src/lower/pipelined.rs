@@ -86,7 +86,7 @@ impl Lowering<'_> {
             .iter()
             .map(|&i| Running { param: params[1 + i], next: next_values[i], layout: layouts[i].clone() })
             .collect();
-        self.hold_operands(body)?;
+        self.hold_operands(body, true)?;
         let loads: Vec<Ahead> = plan.loads.iter().map(|&load| self.open_stages(load, stages)).collect();
         let (distance, early) = (plan.distance, plan.issued_ahead());
         self.hazards.forget_places();
@@ -250,10 +250,8 @@ impl Lowering<'_> {
         self.b.emit(Op::CpAsyncWait(0), vec![], &[]);
         // No round may have run, and so none of the barriers in it.
         self.hazards.merge(before);
-        self.hazards.shared_read();
-        self.hazards.shared_written();
         for l in &loads {
-            self.shared.close(l.buf);
+            self.free_shared(l.buf, None);
         }
         let mut flat = &results[own..];
         for (&v, layout) in data.results.iter().zip(&layouts) {

@@ -187,7 +187,6 @@ impl Lowering<'_> {
                 self.store_vec(Space::Shared(buffers[i], byte, offset), elem, &raw, guard);
             }
         }
-        self.hazards.shared_written();
         self.barrier();
         let from = self.thread_part(&lane_bases, &warp_bases(false));
         let starts: Vec<_> = bytes.iter().map(|&size| self.b.mul_imm(from, size.into())).collect();
@@ -219,9 +218,8 @@ impl Lowering<'_> {
                 out.append(&mut list);
             }
         }
-        self.hazards.shared_read();
         for buf in buffers {
-            self.shared.close(buf);
+            self.free_shared(buf, None);
         }
         out
     }

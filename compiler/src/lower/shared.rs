@@ -2,11 +2,22 @@
 
 use crate::thread::{Builder, Shared, SharedBuf};
 
-/// A buffer and the steps of lowering between which it is in use.
+/// A buffer and the steps of lowering between which it is in use: more than once, if it was opened again.
 struct Life {
     buf: Shared,
+    spans: Vec<Span>,
+}
+
+struct Span {
     from: u32,
     to: u32,
+}
+
+impl Life {
+    /// Are both in use at some time?
+    fn meets(&self, other: &Life) -> bool {
+        self.spans.iter().any(|a| other.spans.iter().any(|b| a.from < b.to && b.from < a.to))
+    }
 }
 
 /// All shared buffers of a function.
@@ -22,15 +33,23 @@ impl SharedPool {
         let align = if bytes >= 1024 { 1024 } else { 16 };
         let buf = b.shared(SharedBuf { bytes, align, elem_bits, offset: 0 });
         self.step += 1;
-        self.lives.push(Life { buf, from: self.step, to: u32::MAX });
+        self.lives.push(Life { buf, spans: vec![Span { from: self.step, to: u32::MAX }] });
         buf
+    }
+
+    /// The buffer, closed before, is in use again from now on.
+    pub fn reopen(&mut self, buf: Shared) {
+        self.step += 1;
+        if let Some(life) = self.lives.iter_mut().find(|l| l.buf == buf) {
+            life.spans.push(Span { from: self.step, to: u32::MAX });
+        }
     }
 
     /// The buffer is not used after this.
     pub fn close(&mut self, buf: Shared) {
         self.step += 1;
         if let Some(life) = self.lives.iter_mut().find(|l| l.buf == buf) {
-            life.to = self.step;
+            life.spans.iter_mut().for_each(|s| s.to = s.to.min(self.step));
         }
     }
 
@@ -38,15 +57,13 @@ impl SharedPool {
     pub fn allocate(&self, b: &mut Builder, untyped: bool) -> u32 {
         let mut order: Vec<&Life> = self.lives.iter().collect();
         // Large ones first: small ones then fit into the gaps.
-        order.sort_by_key(|l| (std::cmp::Reverse(b.func().shared[l.buf].bytes), l.from));
+        order.sort_by_key(|l| (std::cmp::Reverse(b.func().shared[l.buf].bytes), l.spans[0].from));
         let mut placed: Vec<(&Life, SharedBuf)> = Vec::new();
         for life in order {
             let mut buf = b.func().shared[life.buf];
             let mut others: Vec<SharedBuf> = placed
                 .iter()
-                .filter(|(l, other)| {
-                    l.from < life.to && life.from < l.to && (untyped || other.elem_bits == buf.elem_bits)
-                })
+                .filter(|(l, other)| life.meets(l) && (untyped || other.elem_bits == buf.elem_bits))
                 .map(|&(_, other)| other)
                 .collect();
             others.sort_by_key(|o| o.offset);

@@ -54,9 +54,8 @@ impl Lowering<'_> {
             let others = self.finish_with.remove(&op).unwrap_or_default();
             sums = self.finish_wgmma(&sums, others)?;
         }
-        self.hazards.shared_read();
         for buf in made {
-            self.shared.close(buf);
+            self.free_shared(buf, None);
         }
         self.define(result, plan.acc.clone(), sums.into());
         Ok(())

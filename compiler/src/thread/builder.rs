@@ -514,8 +514,20 @@ impl Builder {
     }
 
     /// All threads arrive before any goes on.
-    pub fn barrier(&mut self) {
+    pub fn barrier(&mut self) -> InstId {
         self.emit(Op::Barrier, vec![], &[]);
+        InstId::new(self.func.insts.len() - 1)
+    }
+
+    /// The innermost open block.
+    pub fn block(&self) -> Block {
+        self.open[self.open.len() - 1].block
+    }
+
+    /// Takes an instruction without results out of its block.
+    pub fn remove(&mut self, block: Block, inst: InstId) {
+        debug_assert!(self.func.insts[inst].results.is_empty(), "nothing uses what is removed");
+        self.func.blocks[block].insts.retain(|&i| i != inst);
     }
 
     // ---- control flow --------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ impl Function {
     }
 
     /// The same function with everything numbered in the order of its text, and nothing that stands in no block: what
-    /// [`super::parse`] makes of the text. For functions that obey [`super::verify`].
+    /// [`super::parse()`] makes of the text. For functions that obey [`super::verify()`].
     #[must_use]
     pub fn renumbered(&self) -> Function {
         let mut new = Function {

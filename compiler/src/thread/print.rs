@@ -1,4 +1,4 @@
-//! The text of Thread IR: for people, golden tests and messages. Deterministic; [`super::parse`] reads it back.
+//! The text of Thread IR: for people, golden tests and messages. Deterministic; [`super::parse()`] reads it back.
 //!
 //! ```text
 //! kernel scale(x: ptr, n: i32) threads 64 warp 32 {
