@@ -49,6 +49,9 @@ pub enum Kind {
     Float,
 }
 
+/// [`DType::ALL`] in a place, so that there are parts of it.
+const ALL: &[DType] = &DType::ALL;
+
 impl DType {
     /// Every type, in order.
     pub const ALL: [DType; 13] = [
@@ -66,6 +69,12 @@ impl DType {
         DType::F32,
         DType::F64,
     ];
+
+    /// Every type but `Bool`, in order.
+    pub const NUMBERS: &'static [DType] = ALL.split_at(1).1;
+
+    /// Every floating-point type, in order.
+    pub const FLOATS: &'static [DType] = ALL.split_at(9).1;
 
     /// The name in IR text and in messages: `bool`, `i8` .. `u64`, `f16`, `bf16`, `f32`, `f64`.
     pub const fn name(self) -> &'static str {
@@ -160,4 +169,16 @@ pub fn odd_f32(x: f64) -> f32 {
     // Also right for an overflow, whose neighbour below infinity is odd, and for an underflow to zero.
     let bits = near.to_bits() - u32::from(back.abs() > x.abs());
     f32::from_bits(bits | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_parts_of_one() {
+        let those = |wanted: fn(DType) -> bool| DType::ALL.into_iter().filter(|&d| wanted(d)).collect::<Vec<_>>();
+        assert_eq!(DType::NUMBERS, those(|d| d != DType::Bool));
+        assert_eq!(DType::FLOATS, those(DType::is_float));
+    }
 }

@@ -1,12 +1,12 @@
 //! Random kernels of the shapes people write: reductions, views, updates in place, products in loops, carried tiles.
 
 use crate::families::Typed;
-use crate::maker::{Fill, Maker, NUMBERS};
+use crate::maker::{Fill, Maker};
 use tilewright_compiler::DType;
 use tilewright_compiler::tile::{BinaryOp, Cmp, Constant, DotPrecision, Shape, TileType, UnaryOp, Value};
 
 fn dtype_of(m: &mut Maker) -> DType {
-    if m.chance(10) { DType::Bool } else { m.pick(&NUMBERS) }
+    if m.chance(10) { DType::Bool } else { m.pick(DType::NUMBERS) }
 }
 
 /// Tiles of one to three dimensions, rearranged, converted and reduced along every axis, with NaN and ties.
@@ -165,7 +165,7 @@ pub fn views(seed: u64) -> Typed {
         x = m.b.permute(x, &back).unwrap();
     }
     let (dims, strides, elements, first) = some_view(&mut m, rank, true);
-    let out_type = if m.chance(20) { m.pick(&NUMBERS) } else { dtype };
+    let out_type = if m.chance(20) { m.pick(DType::NUMBERS) } else { dtype };
     let x = m.b.cast(x, out_type).unwrap();
     let buffer = m.buffer(out_type, elements, Fill::Output);
     let v = m.view("out", buffer, first, 50, &dims, &strides);

@@ -7,22 +7,6 @@ use tilewright_compiler::tile::{
     BinaryOp, Builder, Cmp, Constant, ParamHint, ReduceOp, Shape, TileType, Value, ViewValue,
 };
 
-/// Types that numbers of the kernels have.
-pub const NUMBERS: [DType; 12] = [
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-];
-
 /// A kernel being made, with its arguments.
 pub struct Maker {
     pub b: Builder,

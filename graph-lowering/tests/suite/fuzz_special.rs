@@ -24,28 +24,16 @@ const FAMILIES: [Family; 4] = [
     Family { name: "gradients", arguments: special_floats, function: gradients, tolerance: 0.0 },
 ];
 
-const TYPES: [DType; 13] = [
-    DType::Bool,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-];
-
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(otherwise)
 }
 
 fn extent(c: &mut Choices) -> usize {
     [0, 1, 1, 2, 3, 4, 5, 7, 13, 16][c.below(10)]
+}
+
+fn any_type(c: &mut Choices) -> DType {
+    DType::ALL[c.below(DType::ALL.len())]
 }
 
 fn special(c: &mut Choices) -> f64 {
@@ -72,14 +60,14 @@ fn made(c: &mut Choices, dtype: DType, dims: &[usize]) -> Tensor {
 fn special_arguments(seed: u64) -> Vec<Tensor> {
     let mut c = Choices::new(seed ^ 0x51ec);
     let dims = [extent(&mut c), extent(&mut c)];
-    let types = [TYPES[c.below(13)], TYPES[c.below(13)], TYPES[c.below(13)]];
+    let types = [any_type(&mut c), any_type(&mut c), any_type(&mut c)];
     vec![made(&mut c, types[0], &dims), made(&mut c, types[1], &dims[1..]), made(&mut c, types[2], &[dims[0], 1])]
 }
 
 fn special_floats(seed: u64) -> Vec<Tensor> {
     let mut c = Choices::new(seed ^ 0x7e57);
     let dims = [extent(&mut c), extent(&mut c)];
-    let float = |c: &mut Choices| TYPES[9 + c.below(4)];
+    let float = |c: &mut Choices| DType::FLOATS[c.below(DType::FLOATS.len())];
     let types = [float(&mut c), float(&mut c)];
     vec![made(&mut c, types[0], &dims), made(&mut c, types[1], &dims[1..])]
 }
@@ -103,7 +91,7 @@ fn grow(c: &mut Choices, all: &[Tensor]) -> Tensor {
         4 => x.minimum(y),
         5 => x.lt(&y).where_(&x, &y),
         6 => x.eq_(&y).cast(x.dtype()),
-        7 => x.cast(TYPES[c.below(13)]),
+        7 => x.cast(any_type(c)),
         8 if x.dtype().is_float() => x.neg().abs(),
         9 if x.dtype().is_float() => &x / y,
         10 if some => x.max(&[axis]),
@@ -151,7 +139,7 @@ fn of_attention(seed: u64) -> Vec<Tensor> {
     let kv = 1 + c.below(2);
     let (b, h, m, n) = (c.below(3).max(1), kv * (1 + c.below(2)), extent(&mut c), extent(&mut c));
     let (d, e) = (1 + c.below(5), 1 + c.below(5));
-    let dtype = TYPES[9 + c.below(4)];
+    let dtype = DType::FLOATS[c.below(DType::FLOATS.len())];
     // Powers of two times small integers: scores are exact, and ties are ties.
     let size = [1.0, 1.0, 0.5, 1024.0, 2f64.powi(34), 2f64.powi(50)][c.below(if dtype == DType::F16 { 4 } else { 6 })];
     let integers = |c: &mut Choices, dims: &[usize], size: f64| {

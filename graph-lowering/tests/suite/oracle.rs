@@ -12,6 +12,7 @@ use apply::apply;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
 use tilewright_graph_lowering::graph::TensorType;
 use tilewright_graph_lowering::{DType, Dynamic, Literal, Options, Tensor, compile, vjp};
@@ -127,6 +128,18 @@ fn tensors(all: &[Packed]) -> Vec<Tensor> {
     all.iter().map(|p| p.literal().into()).collect()
 }
 
+/// The way in which extents that have been seen to differ are parameters.
+const AUTO: &str = "dynamic by itself";
+
+/// Operands with other extents that the function takes as well, if twice the same is such: what [`AUTO`] has to see first.
+fn longer(case: &Case, x: &[Tensor]) -> Option<Vec<Tensor>> {
+    let twice = |t: &Tensor| if t.rank() > 0 { Tensor::cat(&[t, t], 0) } else { t.clone() };
+    let x: Vec<Tensor> = x.iter().map(twice).collect();
+    // Arguments of the function may say which extents the operands have.
+    let y = std::panic::catch_unwind(AssertUnwindSafe(|| apply(&case.f, &x, &case.p))).ok()?;
+    y.iter().all(|t| t.check().is_ok()).then_some(x)
+}
+
 /// All ways to run a function; the first is the one that defines what it means.
 fn ways() -> Vec<(String, Option<Options>)> {
     let cpu = || Options::new().device("cpu");
@@ -136,6 +149,7 @@ fn ways() -> Vec<(String, Option<Options>)> {
         ("unfused".to_owned(), Some(cpu().fusion(false))),
         ("fused".to_owned(), Some(cpu().dynamic(Dynamic::Never))),
         ("dynamic".to_owned(), Some(cpu().dynamic(Dynamic::Always))),
+        (AUTO.to_owned(), Some(cpu().dynamic(Dynamic::Auto))),
     ];
     let devices = std::env::var("TILEWRIGHT_ORACLE_DEVICES").unwrap_or_default();
     all.extend(devices.split(',').filter(|d| !d.is_empty()).map(|d| (d.to_owned(), Some(Options::new().device(d)))));
@@ -161,11 +175,21 @@ fn compare(part: usize, parts: usize) {
         let f = |(x, seeds): &(Vec<Vec<Tensor>>, Vec<Vec<Tensor>>)| -> Vec<Vec<Tensor>> {
             cases.iter().zip(x).zip(seeds).map(|((c, x), seeds)| c.run(x, seeds)).collect()
         };
+        let other = |(case, x): (&Case, &Vec<Tensor>)| match case.g {
+            None => longer(case, x).unwrap_or_else(|| x.clone()),
+            Some(_) => x.clone(),
+        };
+        let others = (cases.iter().zip(&x).map(other).collect::<Vec<_>>(), seeds.clone());
         let args = (x, seeds);
         for (way, options) in ways() {
             let results = match options {
                 None => Ok(f(&args)),
-                Some(options) => compile(f, options).and_then(|c| c.call(&args)),
+                Some(options) => compile(f, options).and_then(|c| {
+                    if way == AUTO {
+                        c.call(&others)?;
+                    }
+                    c.call(&args)
+                }),
             };
             let results = match results {
                 Ok(results) => results,
