@@ -54,6 +54,9 @@ pub struct Caps {
     /// signs of zeros, though it was asked to keep them? Then zeros are numbers that it cannot know. True for llvmpipe,
     /// whose code generator (`lp_build_mul`, `lp_build_add`, `lp_build_div`) has shortcuts for them.
     pub opaque_zeros: bool,
+    /// Is a quotient of `F32` right where the divisor is above 2^126? Vulkan asks that of no device, and where division is a
+    /// multiplication by the reciprocal, which is 0 then, infinity divided by such a number is NaN.
+    pub divides_by_large: bool,
     /// Can code ask for zeros, infinities and NaN of `F32` and of `F64` to be kept as IEEE 754 has them
     /// (`shaderSignedZeroInfNanPreserveFloat32` and `64` of Vulkan)? Without asking, drivers may take `a < b ? a : b` for a
     /// minimum, which it is not where b is NaN. Other languages always keep them.
@@ -115,6 +118,7 @@ impl Caps {
             f64: true,
             fused_fma: true,
             opaque_zeros: false,
+            divides_by_large: true,
             keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: true,
@@ -140,6 +144,7 @@ impl Caps {
             f64,
             fused_fma: true,
             opaque_zeros: false,
+            divides_by_large: true,
             keep_nan: [true; 2],
             f16_convert: true,
             bf16_convert: false,
@@ -165,6 +170,7 @@ impl Caps {
             f64: true,
             fused_fma: true,
             opaque_zeros: false,
+            divides_by_large: false,
             keep_nan: [false; 2],
             f16_convert: false,
             bf16_convert: false,

@@ -216,6 +216,8 @@ impl Traits {
         // Software devices compute a multiply-add in two steps; GPUs have had it fused for as long as they have addresses.
         caps.fused_fma = basic.device_type != vk::PhysicalDeviceType::CPU;
         caps.opaque_zeros = !caps.fused_fma;
+        // They have their host's division.
+        caps.divides_by_large = !caps.fused_fma;
         caps.keep_nan = [
             driver.shader_signed_zero_inf_nan_preserve_float32 == vk::TRUE,
             driver.shader_signed_zero_inf_nan_preserve_float64 == vk::TRUE,

@@ -160,6 +160,7 @@ impl Emitter<'_> {
             FBin::Add => Op::FAdd,
             FBin::Sub => Op::FSub,
             FBin::Mul => Op::FMul,
+            FBin::Div if ty == Ty::F32 && !self.caps.divides_by_large => return self.scaled_quotient(a, b),
             FBin::Div => Op::FDiv,
             FBin::Min | FBin::Max => {
                 let inst = if op == FBin::Min { Glsl::NMin } else { Glsl::NMax };
@@ -172,6 +173,21 @@ impl Emitter<'_> {
         };
         let r = self.typed(op, ty, &[a, b]);
         self.module.no_contraction(r)
+    }
+
+    /// A quotient of `F32` whose divisor lies where Vulkan promises something: above 2^126 both are divided by 4 before.
+    fn scaled_quotient(&mut self, a: Word, b: Word) -> Word {
+        let constant = |e: &mut Self, x: f32| e.module.constant(Ty::F32, x.to_bits().into());
+        let (limit, quarter, one) = (constant(self, 2f32.powi(126)), constant(self, 0.25), constant(self, 1.0));
+        let magnitude = self.module.constant(Ty::I32, i32::MAX as u64);
+        let bits = self.typed(Op::Bitcast, Ty::I32, &[b]);
+        let bits = self.typed(Op::BitwiseAnd, Ty::I32, &[bits, magnitude]);
+        let size = self.typed(Op::Bitcast, Ty::F32, &[bits]);
+        let large = self.fcmp(Cmp::Gt, size, limit);
+        let scale = self.typed(Op::Select, Ty::F32, &[large, quarter, one]);
+        let [a, b] = [a, b].map(|x| self.fbin(FBin::Mul, Ty::F32, x, scale));
+        let quotient = self.typed(Op::FDiv, Ty::F32, &[a, b]);
+        self.module.no_contraction(quotient)
     }
 
     /// The bits of a float as an integer.
