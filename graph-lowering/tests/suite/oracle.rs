@@ -131,7 +131,8 @@ fn tensors(all: &[Packed]) -> Vec<Tensor> {
 /// The way in which extents that have been seen to differ are parameters.
 const AUTO: &str = "dynamic by itself";
 
-/// Operands with other extents that the function takes as well, if twice the same is such: what [`AUTO`] has to see first.
+/// Operands with other extents that the function takes as well, if twice the same is such: what [`AUTO`] has to see
+/// first.
 fn longer(case: &Case, x: &[Tensor]) -> Option<Vec<Tensor>> {
     let twice = |t: &Tensor| if t.rank() > 0 { Tensor::cat(&[t, t], 0) } else { t.clone() };
     let x: Vec<Tensor> = x.iter().map(twice).collect();
