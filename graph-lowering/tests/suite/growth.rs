@@ -1,6 +1,8 @@
-//! Capturing, planning and generating take time in proportion to the graph: chains, trees and diamonds of single numbers, of short
-//! and of longer tensors, and many parameters. `TILEWRIGHT_GROWTH` is by how much larger they are than in the default run.
+//! Capturing, planning and generating take time and memory in proportion to the graph: chains, trees and diamonds of single
+//! numbers, of short and of longer tensors, and many parameters. `TILEWRIGHT_GROWTH` is by how much larger they are than in
+//! the default run.
 
+use crate::allocated;
 use crate::common::noise;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -36,10 +38,24 @@ fn mean(run: impl Fn()) -> Duration {
     Duration::ZERO
 }
 
-/// Fails if `TIMES` the size takes much more than `TIMES` the time, every time that it is measured.
+/// Fails if `TIMES` the size asks for much more than `TIMES` the memory, or takes much more than `TIMES` the time, every
+/// time that it is measured.
 fn grows_evenly(what: &str, size: usize, run: impl Fn(usize)) {
     let size = size * std::env::var("TILEWRIGHT_GROWTH").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let limit = (TIMES as f64).powf(EXPONENT);
+    // The second run: the first fills what is kept for later ones.
+    let bytes = |n| {
+        run(n);
+        let before = allocated::bytes();
+        run(n);
+        allocated::bytes() - before
+    };
+    let [small, large] = [size, size * TIMES].map(bytes);
+    assert!(
+        large as f64 <= limit * small as f64,
+        "{what}: {size} ask for {small} bytes, {} for {large}: more than {limit:.1} times as many",
+        size * TIMES
+    );
     let mut seen = Vec::new();
     for _ in 0..4 {
         let [small, large] = [size, size * TIMES].map(|n| mean(|| run(n)));

@@ -3,6 +3,7 @@
 // Where `#[kernel]` looks for what it needs.
 extern crate tilewright_runtime as tilewright;
 
+mod allocated;
 mod attention;
 mod attention_edges;
 mod cache;
@@ -23,3 +24,6 @@ mod modes;
 mod oracle;
 mod pullback;
 mod weights;
+
+#[global_allocator]
+static ALLOCATOR: allocated::Counting = allocated::Counting;
