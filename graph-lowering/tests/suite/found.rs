@@ -242,3 +242,15 @@ fn coordinates_along_a_middle_axis_can_be_a_result() {
     let f = |_: &Tensor| Tensor::iota(DType::I32, &[2, 3, 4], 1);
     check("iota", f, &Tensor::zeros(DType::F32, &[1]), &expected, 0.0);
 }
+
+#[test]
+fn found_l9_errors_are_readable_and_name_the_callers_place() {
+    let x = Tensor::zeros(DType::F32, &[2]);
+    let line = line!() + 1;
+    let error = x.to_vec::<f64>().unwrap_err();
+    // `unwrap`, and a `main` that returns an error, print its `Debug` text.
+    let (shown, printed) = (error.to_string(), format!("{error:?}"));
+    assert_eq!(shown, printed);
+    assert!(shown.contains("were asked for as f64") && shown.contains("help: write `to_vec::<f32>()`"), "{shown}");
+    assert!(shown.contains(&format!("suite/found.rs:{line}:")), "{shown}");
+}
