@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::entity::Entity;
 use crate::error::Loc;
 use crate::tile::{Function, Op, OpId, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// One decision in words.
@@ -39,9 +39,10 @@ impl Schedule {
         func.walk(func.body, &mut |op| remarks.extend(explainer.remark(op)));
         // What is unrolled, or generated for several tiles, says the same of one place.
         let mut counts: Vec<(Remark, usize)> = Vec::new();
+        let mut seen: HashMap<String, usize> = HashMap::new();
         for remark in remarks {
-            let same = |r: &Remark| r.to_string() == remark.to_string();
-            match counts.iter_mut().find(|(r, _)| same(r)) {
+            let place = *seen.entry(remark.to_string()).or_insert(counts.len());
+            match counts.get_mut(place) {
                 Some((_, n)) => *n += 1,
                 None => counts.push((remark, 1)),
             }
@@ -59,6 +60,7 @@ impl Schedule {
     /// smaller where registers are short.
     pub fn largest(&self, func: &Function, most: usize) -> Vec<(Remark, usize)> {
         let mut found: Vec<(Remark, usize)> = Vec::new();
+        let mut seen = HashSet::new();
         func.walk(func.body, &mut |op| {
             let data = &func.ops[op];
             for &result in &data.results {
@@ -67,7 +69,7 @@ impl Schedule {
                 let wide = ty.elem.is_ptr() || ty.dtype().bits() == 64;
                 let registers = layout.registers() * if wide { 2 } else { 1 };
                 let remark = Remark { what: word(&data.op), loc: data.loc, text: format!("{ty}") };
-                if !found.iter().any(|(r, _)| *r == remark) {
+                if seen.insert(format!("{remark}")) {
                     found.push((remark, registers));
                 }
             }
