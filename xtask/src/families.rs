@@ -49,6 +49,8 @@ pub fn all() -> Vec<Family> {
         tests("kernels", "random Tile IR on every target, simulated, against the interpreter", KERNELS),
         tests("passes", "what random functions store before and after each pass", PASSES),
         tests("analyses", "what the analyses claim, against runs", ANALYSES),
+        tests("layouts", "operations on random layouts, places in shared memory", LAYOUTS),
+        tests("conversions", "shuffles that bring one random layout into another", CONVERSIONS),
         tests("devices", "the same random kernels through the drivers of this machine", DEVICES),
         Family {
             name: "programs",
@@ -85,6 +87,8 @@ const DEVICES: Tests = Tests {
     first: 30,
     ..KERNELS
 };
+const LAYOUTS: Tests = Tests { filter: "layout::soundness::", first: 2000, ..PASSES };
+const CONVERSIONS: Tests = Tests { filter: "convert::soundness::", ..LAYOUTS };
 const ANALYSES: Tests = Tests { filter: "analysis::soundness::", ..PASSES };
 const GRAPHS: Tests = Tests {
     package: "tilewright-graph-lowering",

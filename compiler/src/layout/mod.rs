@@ -13,7 +13,7 @@ pub mod distributed;
 pub mod shared;
 
 #[cfg(test)]
-pub(crate) mod random;
+pub(crate) mod soundness;
 
 pub use distributed::Layout;
 pub use shared::{Padded, Swizzle};

@@ -4,9 +4,9 @@
 //! are made so that every correct order of evaluation gives the same bits: floats that are summed are small whole numbers.
 //! The families of `numeric` say how far apart results may be ([`Tolerance`]).
 //!
-//! `TILEWRIGHT_FUZZ_SEEDS=n` runs n seeds of each family on all targets (else a few hundred, each on two targets),
-//! `TILEWRIGHT_FUZZ_FROM=seed` begins there, `TILEWRIGHT_FUZZ_FAMILY=word` runs only the families with `word` in their name.
-//! A kernel that fails is made smaller before it is shown.
+//! `TILEWRIGHT_FUZZ_SEEDS=n` runs n seeds of each family (else a few hundred), `TILEWRIGHT_FUZZ_FROM=seed` begins there,
+//! `TILEWRIGHT_FUZZ_FAMILY=word` runs only the families with `word` in their name. The seeds take turns on the targets;
+//! `TILEWRIGHT_FUZZ_TARGETS=all` runs each on all of them. A kernel that fails is made smaller before it is shown.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -19,6 +19,7 @@ mod shrink;
 
 use common::{Failure, targets};
 use families::{FAMILIES, Family, Typed, difference, options};
+use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,8 +62,16 @@ impl Verdict {
 
 /// Runs one kernel both ways.
 pub fn judge(typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
+    judge_against(&OnceCell::new(), typed, caps, options)
+}
+
+/// What the interpreter leaves, once somebody asked.
+type Expected = OnceCell<Result<Vec<Vec<u8>>, Failure>>;
+
+/// Runs one kernel on a target.
+fn judge_against(expected: &Expected, typed: &Typed, caps: &Caps, options: &Options) -> Verdict {
     let run = || -> Result<Verdict, Failure> {
-        let expected = typed.expected()?;
+        let expected = expected.get_or_init(|| typed.expected()).as_ref().map_err(Clone::clone)?;
         let (got, _) = match typed.case.try_simulate(caps, options) {
             Err(Failure::Unsupported(_)) => return Ok(Verdict::Skipped),
             other => other?,
@@ -95,6 +104,13 @@ fn random_kernels_agree() {
     let asked = number("TILEWRIGHT_FUZZ_SEEDS");
     let first = number("TILEWRIGHT_FUZZ_FROM").unwrap_or(0);
     let wanted = std::env::var("TILEWRIGHT_FUZZ_FAMILY").unwrap_or_default();
+    // How many targets a seed runs on; by default a test has two, a sweep goes for many seeds.
+    let share = match std::env::var("TILEWRIGHT_FUZZ_TARGETS").as_deref() {
+        Ok("all") => usize::MAX,
+        Ok(other) => panic!("TILEWRIGHT_FUZZ_TARGETS is `{other}`; it can be `all`"),
+        Err(_) if asked.is_some() => 1,
+        Err(_) => 2,
+    };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let faults = Mutex::new(Vec::new());
     // Panics of the compiler are faults like others, and shown once.
@@ -122,9 +138,10 @@ fn random_kernels_agree() {
                         let targets = targets();
                         let typed = (family.make)(seed);
                         let options = options(seed);
-                        let chosen = |i: usize| asked.is_some() || (seed as usize + i) % targets.len() < 2;
+                        let expected = OnceCell::new();
+                        let chosen = |i: usize| (seed as usize + i) % targets.len() < share;
                         for (_, caps) in targets.iter().enumerate().filter(|&(i, _)| chosen(i)) {
-                            let verdict = judge(&typed, caps, &options);
+                            let verdict = judge_against(&expected, &typed, caps, &options);
                             ran.fetch_add(1, Ordering::Relaxed);
                             skipped.fetch_add((verdict == Verdict::Skipped).into(), Ordering::Relaxed);
                             if verdict.is_fault() {

@@ -1,6 +1,7 @@
 //! Layouts at random: what holds of them all. See the parents for what each operation means.
 
 use super::{Layout, Padded, Swizzle};
+use crate::analysis::testing::seeds;
 use crate::layout::distributed::axis_bits;
 use crate::tile::Shape;
 use std::collections::HashMap;
@@ -9,6 +10,11 @@ use std::collections::HashMap;
 pub(crate) struct Random(pub u64);
 
 impl Random {
+    /// Those of a seed.
+    pub fn of(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -68,8 +74,8 @@ fn coords(shape: &Shape, index: u32) -> Vec<u32> {
 
 #[test]
 fn operations_on_layouts_move_elements_as_they_say() {
-    let mut random = Random(1);
-    for _ in 0..500 {
+    for seed in seeds(0, 500) {
+        let mut random = Random::of(seed);
         let shape = random.shape(9);
         let (lanes, warps) = (random.below(6), random.below(4));
         let l = random.layout(&shape, lanes, warps);
@@ -131,8 +137,8 @@ fn operations_on_layouts_move_elements_as_they_say() {
 
 #[test]
 fn blocked_layouts_cover_and_are_fair() {
-    let mut random = Random(2);
-    for _ in 0..300 {
+    for seed in seeds(0, 300) {
+        let mut random = Random::of(seed);
         let shape = random.shape(12);
         let mut order: Vec<usize> = (0..shape.rank()).collect();
         random.shuffle(&mut order);
@@ -152,8 +158,8 @@ fn blocked_layouts_cover_and_are_fair() {
 
 #[test]
 fn padded_places_are_apart_and_aligned() {
-    let mut random = Random(3);
-    for _ in 0..300 {
+    for seed in seeds(0, 300) {
+        let mut random = Random::of(seed);
         let shape = random.shape(11);
         let (lanes, warps) = (random.below(6), random.below(4));
         let (from, to) = (random.layout(&shape, lanes, warps), random.layout(&shape, lanes, warps));
