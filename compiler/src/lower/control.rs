@@ -77,14 +77,15 @@ impl Lowering<'_> {
             self.func.walk(region, &mut |op| {
                 let data = &self.func.ops[op];
                 if data.op.reads_memory() || data.op.writes_memory() {
-                    accesses.push((data.operands[0], data.op.writes_memory()));
+                    let elements = data.operands.iter().map(|&v| self.func.ty(v).shape.elements()).max();
+                    accesses.push((data.operands[0], data.op.writes_memory(), elements.unwrap_or(0)));
                 }
                 // Conversions may be anywhere in loops over tiles.
                 shared |= data.results.iter().chain(&data.operands).any(|&v| !self.func.ty(v).is_scalar());
             });
         }
-        for (pointer, write) in accesses {
-            self.hazards.global(pointer, write, None);
+        for (pointer, write, elements) in accesses {
+            self.hazards.global(pointer, write, elements, None);
         }
         if shared {
             self.hazards.other_round();

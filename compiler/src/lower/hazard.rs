@@ -19,6 +19,8 @@ pub(super) struct Place {
 struct Access {
     pointer: Value,
     write: bool,
+    /// The first thread alone stores a single element, which is in order with what else it stores alone.
+    alone: bool,
     /// Unknown for what happened in an earlier round of a loop.
     place: Option<Place>,
 }
@@ -97,8 +99,10 @@ impl Hazards {
 
     /// Must a barrier come before this access to global memory?
     pub fn before_global(&self, aliases: &Aliases, pointer: Value, write: bool, place: &Place) -> bool {
+        let alone = write && place.layout.shape.elements() == 1;
         self.global.iter().any(|a| {
             (a.write || write)
+                && !(a.alone && alone)
                 && aliases.may_alias(a.pointer, pointer)
                 && !(a.place.as_ref() == Some(place) && place.layout.is_injective())
         })
@@ -114,8 +118,9 @@ impl Hazards {
         self.other_round = true;
     }
 
-    pub fn global(&mut self, pointer: Value, write: bool, place: Option<Place>) {
-        self.global.push(Access { pointer, write, place });
+    /// An access to global memory, of so many elements.
+    pub fn global(&mut self, pointer: Value, write: bool, elements: usize, place: Option<Place>) {
+        self.global.push(Access { pointer, write, alone: write && elements == 1, place });
     }
 
     /// All threads have arrived.
@@ -143,7 +148,7 @@ impl Hazards {
         for access in &mut self.global {
             access.place = None;
         }
-        self.global.sort_by_key(|a| (a.pointer, a.write));
-        self.global.dedup_by_key(|a| (a.pointer, a.write));
+        self.global.sort_by_key(|a| (a.pointer, a.write, a.alone));
+        self.global.dedup_by_key(|a| (a.pointer, a.write, a.alone));
     }
 }

@@ -126,7 +126,7 @@ impl Lowering<'_> {
         if self.hazards.before_global(&self.aliases, pointer, write, &place) {
             self.barrier();
         }
-        self.hazards.global(pointer, write, Some(place));
+        self.hazards.global(pointer, write, place.layout.shape.elements(), Some(place));
     }
 
     /// Fails if the device cannot access elements of this size.

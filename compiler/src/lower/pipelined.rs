@@ -163,7 +163,7 @@ impl Lowering<'_> {
             ahead_regs = self.start_copies(&loads, body, &ahead_round, &running, &ahead_regs)?;
         }
         for l in &loads {
-            self.hazards.global(func.ops[l.load].operands[0], false, None);
+            self.hazards.global(func.ops[l.load].operands[0], false, 0, None);
         }
 
         self.open_scope();
